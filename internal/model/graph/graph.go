@@ -1,0 +1,43 @@
+// Package graph is the model IR: values and operator nodes, shape inference with constant propagation, and the
+// passes that run before a model is compiled. It knows no file format and no runtime.
+package graph
+
+import (
+	"npu/internal/sim/kernels"
+	"npu/internal/tensor"
+)
+
+// Graph is a list of nodes in execution order (topological, checked by Check). A subgraph (a branch of If) may use
+// values of the graphs around it.
+type Graph struct {
+	Name    string
+	Opset   int // version of ai.onnx that the operators follow
+	Inputs  []*Value
+	Outputs []*Value
+	Nodes   []*Node
+}
+
+// Value is a tensor that a node or the outside makes. A constant has Const set and no Producer.
+type Value struct {
+	Name     string
+	DType    tensor.DType
+	Shape    tensor.Shape // nil with Rank unknown: see Known
+	Known    bool         // Shape (possibly with -1 dimensions) is known
+	Format   tensor.Format
+	Const    *tensor.Tensor
+	Producer *Node
+}
+
+// Node is one operator. In has nil where an optional input is left out; Out has nil where an optional output is not
+// wanted.
+type Node struct {
+	Name  string
+	Op    string // ONNX operator name, or a fused operator of package kernels
+	In    []*Value
+	Out   []*Value
+	Attrs kernels.Attrs
+	// Bodies are the subgraphs of control flow by attribute name (then_branch, else_branch, body).
+	Bodies map[string]*Graph
+	// Origin names the nodes of the file that went into this one, first the one that gives it its name.
+	Origin []string
+}

@@ -1,0 +1,15 @@
+package kernels
+
+// table is the operator table, filled by the files of this package (one family of operators a file).
+var table = merge()
+
+func merge(parts ...map[string]*Op) map[string]*Op {
+	m := map[string]*Op{}
+	for _, p := range parts {
+		for n, o := range p {
+			o.Name = n
+			m[n] = o
+		}
+	}
+	return m
+}
