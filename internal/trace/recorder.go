@@ -1,0 +1,103 @@
+package trace
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Recorder collects rows in memory and makes a Trace of them. It is a Sink, has one owner at a time and no lock.
+// Recording a row allocates nothing but a chunk every few thousand rows.
+type Recorder struct {
+	Tables
+	source   Source
+	tasks    Tasks
+	spans    Rows[Span]
+	counters Rows[Counter]
+}
+
+var _ Sink = (*Recorder)(nil)
+
+// NewRecorder makes an empty recorder.
+func NewRecorder() *Recorder { return &Recorder{Tables: NewTables(), source: Source{Format: "run"}} }
+
+// Tasks appends rows; their ids come from Intern and AddAccount of this recorder.
+func (r *Recorder) Tasks(rows []Task) { r.tasks.append(rows) }
+
+// Spans appends host calls.
+func (r *Recorder) Spans(rows []Span) { r.spans.append(rows) }
+
+// Counters appends counter values.
+func (r *Recorder) Counters(rows []Counter) { r.counters.append(rows) }
+
+// SetSource says how the rows came here; the default is the format "run".
+func (r *Recorder) SetSource(s Source) { r.source = s }
+
+// Finish makes the trace. Its rows stand in canonical order and its strings and accounts are numbered by first use,
+// so that it does not depend on the order in which streams reported or names were interned; ids given out before
+// are void. The recorder must not be used again.
+func (r *Recorder) Finish() *Trace {
+	t := &Trace{Meta: r.meta, Source: r.source, Tasks: r.tasks, Spans: r.spans, Counters: r.counters}
+	t.Tasks.finish()
+	t.Tasks.order()
+	orderSpans(&t.Spans)
+	orderCounters(&t.Counters, r.strings)
+	t.Streams = slices.SortedFunc(maps.Values(r.streams), func(a, b Stream) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.ID, b.ID))
+	})
+	t.Threads = slices.SortedFunc(maps.Values(r.threads), func(a, b Thread) int { return cmp.Compare(a.ID, b.ID) })
+	renumber(t, r.strings, r.accounts)
+	*r = Recorder{}
+	return t
+}
+
+// renumber numbers strings and accounts by their first use in the ordered rows, and drops those without use. Ids that
+// name nothing become the first id past the end, which Check reports.
+func renumber(t *Trace, strings []string, accounts []Account) {
+	t.Strings, t.Accounts = []string{""}, []Account{{}}
+	names := numbering{old: make([]uint32, len(strings))}
+	rows := numbering{old: make([]uint32, len(accounts))}
+	str := func(id StringID) StringID {
+		n, first := names.of(uint32(id))
+		if first {
+			t.Strings = append(t.Strings, strings[id])
+		}
+		return StringID(n)
+	}
+	for i := range t.Tasks.n {
+		t.Tasks.Name.set(i, str(t.Tasks.Name.At(i)))
+		t.Tasks.Op.set(i, str(t.Tasks.Op.At(i)))
+		acct := t.Tasks.Acct.At(i)
+		n, first := rows.of(acct)
+		if first {
+			t.Accounts = append(t.Accounts, accounts[acct])
+		}
+		t.Tasks.Acct.set(i, n)
+	}
+	for _, s := range t.Spans.All() {
+		s.Name = str(s.Name)
+	}
+	for _, c := range t.Counters.All() {
+		c.Name = str(c.Name)
+	}
+}
+
+// numbering gives new numbers from 1 in the order of first use. 0 stays 0.
+type numbering struct {
+	old  []uint32 // new number by old one, 0 for none yet
+	next uint32
+}
+
+func (n *numbering) of(old uint32) (id uint32, first bool) {
+	switch {
+	case old == 0:
+		return 0, false
+	case int(old) >= len(n.old):
+		return ^uint32(0), false
+	case n.old[old] == 0:
+		n.next++
+		n.old[old] = n.next
+		return n.next, true
+	}
+	return n.old[old], false
+}

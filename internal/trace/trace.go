@@ -1,0 +1,87 @@
+package trace
+
+// Trace is everything that was recorded of one run, or read from one file. It is immutable once it is made
+// (Recorder.Finish), and any number of goroutines may read it.
+type Trace struct {
+	Meta     Meta
+	Source   Source
+	Strings  []string // by StringID; the first is empty
+	Tasks    Tasks
+	Spans    Rows[Span]    // host calls by start, the longer first, then by thread
+	Counters Rows[Counter] // by time, device and name
+	Accounts []Account     // by Task.Acct; the first is empty
+	Streams  []Stream      // by device and stream; streams without a task may be named here, and not all need be
+	Threads  []Thread      // by number
+}
+
+// Meta describes the run. Nothing in it differs between two runs of the same program: no wall time, pid or path.
+type Meta struct {
+	Chip        string // SoC name as in "npu soc list"
+	Model       string // name of the model or stream program
+	Policy      string // scheduling policy: preempt or reference
+	Devices     int
+	CubeCores   int // of one device
+	VectorCores int
+	DMAEngines  int
+	AICPUs      int
+	ClockMHz    int   // of the AI cores; 0 when unknown
+	WallOrdered bool  // wall time decided the order of some tasks: another run may differ
+	Lost        int64 // records that the device dropped
+}
+
+// Source says how the trace came here. It is not written to captures.
+type Source struct {
+	Format     string   // npt, msprof, ...; run for a trace recorded by this process
+	Ranks      int      // communication ranks whose data is here; 0 when the source knows none
+	Missing    []string // what the source should have had and has not, one sentence each
+	BadRecords int64    // records that could not be read
+}
+
+// Stream names a stream.
+type Stream struct {
+	Device   uint16
+	ID       uint32
+	Name     string // empty: show the number
+	Priority int    // as in aclrtCreateStreamWithConfig: 0 is the most urgent
+}
+
+// Thread names a host thread.
+type Thread struct {
+	ID   uint16
+	Name string
+}
+
+// Counter is a value that holds from Time on until the next row of the same name and device.
+type Counter struct {
+	Time   int64
+	Value  float64
+	Name   StringID // with the unit: "HBM in use (bytes)"
+	Device uint16
+}
+
+// String is the text of id. Ids out of range are empty, which Check reports.
+func (t *Trace) String(id StringID) string {
+	if int(id) < len(t.Strings) {
+		return t.Strings[id]
+	}
+	return ""
+}
+
+// Account is the cycle account of a task; the zero account when it has none.
+func (t *Trace) Account(row uint32) Account {
+	if int(row) < len(t.Accounts) {
+		return t.Accounts[row]
+	}
+	return Account{}
+}
+
+// Label is what a reader calls a task: its own name, else its operator type, else its kind.
+func (t *Trace) Label(k *Task) string {
+	if s := t.String(k.Name); s != "" {
+		return s
+	}
+	if s := t.String(k.Op); s != "" {
+		return s
+	}
+	return k.Kind.String()
+}
