@@ -1,0 +1,196 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+)
+
+// This file holds the transcendental functions of the vector unit in float32, and the activation that a fused
+// operator applies to its result. The polynomials are minimax fits; each function is within about 2e-7 relative of
+// the exact value and has no data-dependent branch, so that a vector form computes the same steps.
+
+// fastExp computes dst[i] = exp(src[i]); dst may be src. len(dst) elements are computed.
+func fastExp(dst, src []float32) {
+	src = src[:len(dst)]
+	for i, x := range src {
+		dst[i] = expf(x)
+	}
+}
+
+// fastSigmoid computes dst[i] = 1/(1+exp(-src[i])); dst may be src.
+func fastSigmoid(dst, src []float32) {
+	src = src[:len(dst)]
+	for i, x := range src {
+		dst[i] = sigmoidf(x)
+	}
+}
+
+// fastTanh computes dst[i] = tanh(src[i]); dst may be src.
+func fastTanh(dst, src []float32) {
+	src = src[:len(dst)]
+	for i, x := range src {
+		dst[i] = tanhf(x)
+	}
+}
+
+// fastErf computes dst[i] = erf(src[i]); dst may be src.
+func fastErf(dst, src []float32) {
+	src = src[:len(dst)]
+	for i, x := range src {
+		dst[i] = erff(x)
+	}
+}
+
+// expf is exp(x): x = n·ln2 + r, a polynomial in r, and 2^n in two factors so that results near the ends of the
+// range (denormal, overflow) come out right.
+func expf(x float32) float32 {
+	const (
+		magic = 3 << 22 // adding it rounds to an integer in the low bits
+		ln2hi = 0.693359375
+		ln2lo = -2.12194440e-4
+	)
+	x = min(max(x, -105), 89)
+	t := x*math.Log2E + magic
+	n := int32(math.Float32bits(t)) - 0x4b400000
+	t -= magic
+	r := x - t*ln2hi - t*ln2lo
+	q := (((1.3814598646784506e-3*r+8.368716879735234e-3)*r+4.166838804531284e-2)*r+0.16666520631709414)*r + 0.49999993447796487
+	p := q*r*r + r + 1
+	h := n >> 1
+	return p * math.Float32frombits(uint32(h+127)<<23) * math.Float32frombits(uint32(n-h+127)<<23)
+}
+
+// sigmoidf is 1/(1+exp(-x)).
+func sigmoidf(x float32) float32 { return 1 / (1 + expf(-x)) }
+
+// tanhf is tanh(x): an odd polynomial near zero, else 1-2/(exp(2|x|)+1).
+func tanhf(x float32) float32 {
+	const sign = 1 << 31
+	bits := math.Float32bits(x)
+	a := math.Float32frombits(bits &^ sign)
+	big := 1 - 2/(expf(2*a)+1)
+	u := a * a
+	t := (((-5.895158262305532e-3*u+2.0795971811381916e-2)*u-5.3783830314922905e-2)*u+0.13331924126973033)*u - 0.33333298002112094
+	small := a + a*u*t
+	return math.Float32frombits(pick(a < 0.6, small, big) | bits&sign)
+}
+
+// erff is erf(x): an odd polynomial below 1, else 1-exp of a polynomial.
+func erff(x float32) float32 {
+	const sign = 1 << 31
+	bits := math.Float32bits(x)
+	a := math.Float32frombits(bits &^ sign)
+	u := a * a
+	small := a * ((((((7.853861087990986e-5*u-8.010193533390573e-4)*u+5.188327673638822e-3)*u-2.685381192784346e-2)*u+
+		0.11283585148404807)*u-0.37612625824212953)*u + 1.1283791657266713)
+	b := min(a, 4)
+	e := (((((1.9150392675216534e-4*b-2.9995386736285257e-3)*b+2.205198947369372e-2)*b-0.10356687574014703)*b-
+		0.6376000570951103)*b-1.1274260754280574)*b - 2.5644823698498876e-4
+	big := 1 - expf(e)
+	return math.Float32frombits(pick(a < 1, small, big) | bits&sign)
+}
+
+// pick selects the bits of a or b without a branch.
+func pick(first bool, a, b float32) uint32 {
+	x, y := math.Float32bits(a), math.Float32bits(b)
+	if first {
+		y = x
+	}
+	return y
+}
+
+// actKind names what a fused operator does to its result.
+type actKind uint8
+
+const (
+	actNone actKind = iota
+	actRelu
+	actLeakyRelu
+	actClip
+	actSigmoid
+	actHardSigmoid
+	actHardSwish
+	actSilu
+	actTanh
+	actGelu
+)
+
+// activation is a parsed "activation" attribute with its parameters (act_alpha, act_beta, act_min, act_max).
+type activation struct {
+	kind actKind
+	a, b float32
+}
+
+// parseActivation reads the activation of a fused operator. Defaults are those of the ONNX operator of that name.
+func parseActivation(at Attrs) (activation, error) {
+	switch name := at.Str("activation", ""); name {
+	case "":
+		return activation{}, nil
+	case "Relu":
+		return activation{kind: actRelu}, nil
+	case "LeakyRelu":
+		return activation{actLeakyRelu, at.Float("act_alpha", 0.01), 0}, nil
+	case "Clip":
+		return activation{actClip, at.Float("act_min", -math.MaxFloat32), at.Float("act_max", math.MaxFloat32)}, nil
+	case "Sigmoid":
+		return activation{kind: actSigmoid}, nil
+	case "HardSigmoid":
+		return activation{actHardSigmoid, at.Float("act_alpha", 0.2), at.Float("act_beta", 0.5)}, nil
+	case "HardSwish":
+		return activation{kind: actHardSwish}, nil
+	case "Silu":
+		return activation{kind: actSilu}, nil
+	case "Tanh":
+		return activation{kind: actTanh}, nil
+	case "Gelu":
+		return activation{kind: actGelu}, nil
+	default:
+		return activation{}, fmt.Errorf("activation %q: %w", name, ErrUnsupported)
+	}
+}
+
+// vectorOps is the number of vector instructions an element costs.
+func (a activation) vectorOps() int64 {
+	return [...]int64{actNone: 0, actRelu: 1, actLeakyRelu: 2, actClip: 2, actSigmoid: 7, actHardSigmoid: 4,
+		actHardSwish: 5, actSilu: 8, actTanh: 9, actGelu: 12}[a.kind]
+}
+
+// apply computes v[i] = act(v[i]).
+func (a activation) apply(v []float32) {
+	switch a.kind {
+	case actRelu:
+		for i, x := range v {
+			v[i] = max(x, 0)
+		}
+	case actLeakyRelu:
+		for i, x := range v {
+			if x < 0 {
+				v[i] = x * a.a
+			}
+		}
+	case actClip:
+		for i, x := range v {
+			v[i] = min(max(x, a.a), a.b)
+		}
+	case actSigmoid:
+		fastSigmoid(v, v)
+	case actHardSigmoid:
+		for i, x := range v {
+			v[i] = max(0, min(1, a.a*x+a.b))
+		}
+	case actHardSwish:
+		for i, x := range v {
+			v[i] = x * max(0, min(1, x*(1.0/6)+0.5))
+		}
+	case actSilu:
+		for i, x := range v {
+			v[i] = x * sigmoidf(x)
+		}
+	case actTanh:
+		fastTanh(v, v)
+	case actGelu:
+		for i, x := range v {
+			v[i] = 0.5 * x * (1 + erff(x*(1/math.Sqrt2)))
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package kernels
+
+import (
+	"math"
+	"testing"
+)
+
+func TestFastFunctions_accuracy(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		fast   func(dst, src []float32)
+		exact  func(float64) float64
+		lo, hi float32
+	}{
+		{"exp", fastExp, math.Exp, -87, 88.5},
+		{"sigmoid", fastSigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, -80, 80},
+		{"tanh", fastTanh, math.Tanh, -12, 12},
+		{"tanh near zero", fastTanh, math.Tanh, -1e-3, 1e-3},
+		{"erf", fastErf, math.Erf, -5, 5},
+		{"erf near zero", fastErf, math.Erf, -1e-3, 1e-3},
+	} {
+		const n = 200_001
+		src, dst := make([]float32, n), make([]float32, n)
+		for i := range src {
+			src[i] = c.lo + (c.hi-c.lo)*float32(i)/(n-1)
+		}
+		c.fast(dst, src)
+		worst, at := 0.0, float32(0)
+		for i, x := range src {
+			want := c.exact(float64(x))
+			if e := math.Abs(float64(dst[i])-want) / math.Max(math.Abs(want), 1e-30); e > worst {
+				worst, at = e, x
+			}
+		}
+		if worst > 2.5e-7 {
+			t.Errorf("%s: relative error %.3g at %v", c.name, worst, at)
+		}
+	}
+}
+
+func TestFastFunctions_ends(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for _, c := range []struct {
+		name    string
+		f       func(float32) float32
+		x, want float32
+	}{
+		{"exp", expf, inf, inf}, {"exp", expf, -inf, 0}, {"exp", expf, 0, 1}, {"exp", expf, nan, nan},
+		{"exp", expf, 89, inf}, {"exp", expf, -103, float32(math.Exp(-103))},
+		{"tanh", tanhf, inf, 1}, {"tanh", tanhf, -inf, -1}, {"tanh", tanhf, nan, nan}, {"tanh", tanhf, 0, 0},
+		{"erf", erff, inf, 1}, {"erf", erff, -inf, -1}, {"erf", erff, nan, nan}, {"erf", erff, 0, 0},
+		{"sigmoid", sigmoidf, inf, 1}, {"sigmoid", sigmoidf, -inf, 0}, {"sigmoid", sigmoidf, nan, nan},
+	} {
+		if got := c.f(c.x); got != c.want && !(got != got && c.want != c.want) {
+			t.Errorf("%s(%v) = %v, want %v", c.name, c.x, got, c.want)
+		}
+	}
+}
+
+func BenchmarkFastFunctions(b *testing.B) {
+	src, dst := make([]float32, 4096), make([]float32, 4096)
+	for i := range src {
+		src[i] = float32(i)/400 - 5
+	}
+	for name, f := range map[string]func(dst, src []float32){"exp": fastExp, "tanh": fastTanh, "erf": fastErf, "sigmoid": fastSigmoid} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				f(dst, src)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096, "ns/elem")
+		})
+	}
+}
