@@ -45,6 +45,9 @@ func (c *Column[T]) seal() {
 	c.chunks[len(c.chunks)-1], c.spare = nil, p
 }
 
+// trim drops what only growing needs.
+func (c *Column[T]) trim() { c.spare = nil }
+
 // set writes row i, which exists.
 func (c *Column[T]) set(i int, v T) {
 	p := c.chunks[i>>chunkBits]
@@ -72,12 +75,13 @@ func (c *Column[T]) permute(order []uint32) {
 		}
 		c.seal()
 	}
-	c.spare = nil
+	c.trim()
 }
 
 // anyColumn is what a table does with all of its columns alike.
 type anyColumn interface {
 	grow()
 	seal()
+	trim()
 	permute(order []uint32)
 }

@@ -1,11 +1,5 @@
 package trace
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-)
-
 // Recorder collects rows in memory and makes a Trace of them. It is a Sink, has one owner at a time and no lock.
 // Recording a row allocates nothing but a chunk every few thousand rows.
 type Recorder struct {
@@ -16,7 +10,18 @@ type Recorder struct {
 	counters Rows[Counter]
 }
 
-var _ Sink = (*Recorder)(nil)
+// Capture is what a run records into: a Recorder, or the writer of a capture file. It has one owner at a time.
+type Capture interface {
+	Sink
+	Counters(rows []Counter)
+	Intern(s string) StringID
+	AddAccount(a Account) uint32
+	NameStream(device uint16, stream uint32, name string, priority int)
+	NameThread(thread uint16, name string)
+	SetMeta(m Meta)
+}
+
+var _ Capture = (*Recorder)(nil)
 
 // NewRecorder makes an empty recorder.
 func NewRecorder() *Recorder { return &Recorder{Tables: NewTables(), source: Source{Format: "run"}} }
@@ -42,10 +47,7 @@ func (r *Recorder) Finish() *Trace {
 	t.Tasks.order()
 	orderSpans(&t.Spans)
 	orderCounters(&t.Counters, r.strings)
-	t.Streams = slices.SortedFunc(maps.Values(r.streams), func(a, b Stream) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.ID, b.ID))
-	})
-	t.Threads = slices.SortedFunc(maps.Values(r.threads), func(a, b Thread) int { return cmp.Compare(a.ID, b.ID) })
+	t.Streams, t.Threads = r.StreamTable(), r.ThreadTable()
 	renumber(t, r.strings, r.accounts)
 	*r = Recorder{}
 	return t

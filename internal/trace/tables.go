@@ -1,5 +1,11 @@
 package trace
 
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
 // Tables collects what rows refer to: strings, cycle accounts, names of streams and threads, and the description of
 // the run. Recorder and the capture writer embed it. It has one owner at a time and no lock.
 type Tables struct {
@@ -10,6 +16,7 @@ type Tables struct {
 	rows     map[Account]uint32
 	streams  map[streamKey]Stream
 	threads  map[uint16]Thread
+	revision int
 }
 
 type streamKey struct {
@@ -51,13 +58,20 @@ func (t *Tables) AddAccount(a Account) uint32 {
 // NameStream names a stream and keeps its priority (0 is the most urgent). A later call replaces an earlier one.
 func (t *Tables) NameStream(device uint16, stream uint32, name string, priority int) {
 	t.streams[streamKey{device, stream}] = Stream{device, stream, name, priority}
+	t.revision++
 }
 
 // NameThread names a host thread. Threads are counted from 1.
-func (t *Tables) NameThread(thread uint16, name string) { t.threads[thread] = Thread{thread, name} }
+func (t *Tables) NameThread(thread uint16, name string) {
+	t.threads[thread] = Thread{thread, name}
+	t.revision++
+}
 
 // SetMeta describes the run. A later call replaces an earlier one.
-func (t *Tables) SetMeta(m Meta) { t.meta = m }
+func (t *Tables) SetMeta(m Meta) {
+	t.meta = m
+	t.revision++
+}
 
 // Meta is the description so far.
 func (t *Tables) Meta() Meta { return t.meta }
@@ -67,3 +81,18 @@ func (t *Tables) StringTable() []string { return t.strings }
 
 // AccountTable is all accounts by row. It must not be changed.
 func (t *Tables) AccountTable() []Account { return t.accounts }
+
+// StreamTable is all named streams by device and number.
+func (t *Tables) StreamTable() []Stream {
+	return slices.SortedFunc(maps.Values(t.streams), func(a, b Stream) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// ThreadTable is all named threads by number.
+func (t *Tables) ThreadTable() []Thread {
+	return slices.SortedFunc(maps.Values(t.threads), func(a, b Thread) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// Revision grows whenever the description of the run or a name of a stream or thread changes.
+func (t *Tables) Revision() int { return t.revision }

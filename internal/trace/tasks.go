@@ -72,13 +72,13 @@ func (t *Tasks) append(rows []Task) {
 	}
 }
 
-// finish seals the chunk that is being filled.
+// finish seals the chunk that is being filled; no row is appended any more.
 func (t *Tasks) finish() {
-	if t.n&chunkMask == 0 {
-		return
-	}
 	for _, c := range t.columns() {
-		c.seal()
+		if t.n&chunkMask != 0 {
+			c.seal()
+		}
+		c.trim()
 	}
 }
 

@@ -1,0 +1,159 @@
+package npt
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+)
+
+// Modes of a column.
+const (
+	modeConst = 0 // one value for all rows
+	modePlain = 1 // a value a row
+	modeDelta = 2 // the difference to the row above; the row above the first is 0
+)
+
+// columnWriter appends columns of numbers to a payload: a byte with the mode, then zigzag varints.
+type columnWriter struct {
+	b []byte
+	v []int64 // the column at hand
+	// The first column of a chunk is never constant, so that a chunk is at least one byte a row and a small file
+	// cannot claim a huge number of rows.
+	first bool
+}
+
+func (c *columnWriter) start(rows int) {
+	if cap(c.v) < rows {
+		c.v = make([]int64, rows)
+	}
+	c.b, c.v, c.first = c.b[:0], c.v[:rows], true
+}
+
+// put appends the column of one field; the closure is inlined.
+func put[R any](c *columnWriter, rows []R, field func(*R) int64) {
+	for i := range rows {
+		c.v[i] = field(&rows[i])
+	}
+	c.write()
+}
+
+func (c *columnWriter) write() {
+	plain, delta, same, prev := 0, 0, true, int64(0)
+	for i, v := range c.v {
+		plain += varintLen(zigzag(v))
+		delta += varintLen(zigzag(v - prev))
+		same = same && (i == 0 || v == prev)
+		prev = v
+	}
+	switch {
+	case same && !c.first:
+		c.b = binary.AppendUvarint(append(c.b, modeConst), zigzag(c.v[0]))
+	case delta < plain:
+		c.b = append(c.b, modeDelta)
+		prev = 0
+		for _, v := range c.v {
+			c.b = binary.AppendUvarint(c.b, zigzag(v-prev))
+			prev = v
+		}
+	default:
+		c.b = append(c.b, modePlain)
+		for _, v := range c.v {
+			c.b = binary.AppendUvarint(c.b, zigzag(v))
+		}
+	}
+	c.first = false
+}
+
+func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+func varintLen(u uint64) int  { return (bits.Len64(u|1) + 6) / 7 }
+
+// columnReader takes columns from a payload. After an error it gives zeros and keeps the error.
+type columnReader struct {
+	b     []byte
+	v     []int64
+	first bool
+	err   error
+}
+
+func (c *columnReader) start(payload []byte, rows int) {
+	if cap(c.v) < rows {
+		c.v = make([]int64, rows)
+	}
+	*c = columnReader{b: payload, v: c.v[:rows], first: true}
+}
+
+// take reads the next column into a field of all rows. Values above limit, and negative ones when there is a limit,
+// are an error; limit 0 means that any value will do.
+func take[R any](c *columnReader, rows []R, limit uint64, set func(*R, int64)) {
+	c.read(limit)
+	for i := range rows {
+		set(&rows[i], c.v[i])
+	}
+}
+
+func (c *columnReader) read(limit uint64) {
+	if c.err == nil {
+		c.err = c.decode()
+	}
+	all := uint64(0)
+	for _, v := range c.v {
+		all |= uint64(v)
+	}
+	if c.err == nil && limit > 0 && all > limit {
+		c.err = errors.New("a value is larger than its field")
+	}
+	if c.err != nil {
+		clear(c.v)
+	}
+	c.first = false
+}
+
+var (
+	errShort = errors.New("a column ends early")
+	errMode  = errors.New("a column has an unknown mode")
+	errConst = errors.New("the first column is constant")
+)
+
+func (c *columnReader) decode() error {
+	if len(c.b) == 0 {
+		return errShort
+	}
+	mode := c.b[0]
+	c.b = c.b[1:]
+	switch {
+	case mode > modeDelta:
+		return errMode
+	case mode == modeConst && c.first:
+		return errConst
+	case mode == modeConst:
+		u, n := binary.Uvarint(c.b)
+		if n <= 0 {
+			return errShort
+		}
+		c.b = c.b[n:]
+		for i := range c.v {
+			c.v[i] = unzigzag(u)
+		}
+		return nil
+	}
+	b, at := c.b, 0
+	prev, keep := int64(0), -int64(mode>>1) // all ones for deltas
+	for i := range c.v {
+		if at >= len(b) {
+			return errShort
+		}
+		u := uint64(b[at])
+		if at++; u >= 0x80 {
+			var n int
+			if u, n = binary.Uvarint(b[at-1:]); n <= 0 {
+				return errShort
+			}
+			at += n - 1
+		}
+		prev = prev&keep + unzigzag(u)
+		c.v[i] = prev
+	}
+	c.b = b[at:]
+	return nil
+}
