@@ -1,5 +1,8 @@
 // Package graph is the model IR: values and operator nodes, shape inference with constant propagation, and the
-// passes that run before a model is compiled. It knows no file format and no runtime.
+// passes that run before a model is compiled. It knows no file format and no runtime, and owns no goroutine.
+//
+// A graph goes Bind, Infer, Optimize; each keeps it valid for Check. Constants belong to the graph: passes may change
+// the bytes of one that has a single use.
 package graph
 
 import (
@@ -15,6 +18,8 @@ type Graph struct {
 	Inputs  []*Value
 	Outputs []*Value
 	Nodes   []*Node
+	// Asked says that Bind got shapes from the user, so that shapes that do not fit are his error, not the file's.
+	Asked bool
 }
 
 // Value is a tensor that a node or the outside makes. A constant has Const set and no Producer.
@@ -23,6 +28,7 @@ type Value struct {
 	DType    tensor.DType
 	Shape    tensor.Shape // nil with Rank unknown: see Known
 	Known    bool         // Shape (possibly with -1 dimensions) is known
+	Symbols  []string     // names of the -1 dimensions of an input, "" where there is none; nil: no names
 	Format   tensor.Format
 	Const    *tensor.Tensor
 	Producer *Node
