@@ -1,7 +1,15 @@
 package kernels
 
 // table is the operator table, filled by the files of this package (one family of operators a file).
-var table = merge()
+var table = merge(
+	castOps(),
+	predicateOps(),
+	clipOps(),
+	viewOps(),
+	unaryOps(),
+	binaryOps(),
+	variadicOps(),
+)
 
 func merge(parts ...map[string]*Op) map[string]*Op {
 	m := map[string]*Op{}
