@@ -1,0 +1,188 @@
+package chrome
+
+import (
+	"math"
+	"strconv"
+
+	"npu/internal/trace"
+)
+
+// slice starts a complete event; the caller writes its args and closes it.
+func (c *writer) slice(lane int, cat string, start, end int64) {
+	c.place("X", lane)
+	c.text(`,"cat":"`)
+	c.text(cat)
+	c.at(`","ts":`, start-c.base)
+	c.at(`,"dur":`, max(end-start, 0))
+}
+
+// arrow writes one end of an arrow, to the slice that was last written on the lane.
+func (c *writer) arrow(ph string, lane int, name string, id, at int64) {
+	c.place(ph, lane)
+	c.text(`,"cat":"flow","name":"`)
+	c.text(name)
+	c.text(`","id":`)
+	c.number(id)
+	c.at(`,"ts":`, at-c.base)
+	if ph == "f" {
+		c.text(`,"bp":"e"`)
+	}
+	c.text("}")
+}
+
+// Arrows are numbered by the task that they point at, two a task.
+func submitID(row int) int64  { return int64(row)*2 + 1 }
+func releaseID(row int) int64 { return int64(row)*2 + 2 }
+
+func (c *writer) spans() {
+	for i, s := range c.t.Spans.All() {
+		lane := c.lanes.Span(i)
+		c.slice(lane, catHost, s.Start, s.End)
+		c.text(`,"name":`)
+		c.name(s.Name, "call")
+		c.text(`,"args":{`)
+		if s.Task != trace.NoTask {
+			c.text(`"device":`)
+			c.number(int64(s.Device))
+			c.text(`,"stream":`)
+			c.number(int64(s.Stream))
+			c.text(`,"task":`)
+			c.number(int64(s.Task))
+		}
+		if s.Code != 0 {
+			if s.Task != trace.NoTask {
+				c.text(",")
+			}
+			c.text(`"code":`)
+			c.number(int64(s.Code))
+		}
+		c.text("}}")
+		if row := c.arrows.submits[i]; row >= 0 {
+			c.arrow("s", lane, "submit", submitID(int(row)), s.Start)
+		}
+	}
+}
+
+// tasks writes the tasks by start; those of one time in the order that arrows need.
+func (c *writer) tasks() {
+	s := newSequence(c.arrows, len(c.lanes.Lanes), c.lanes.Stream)
+	n := c.t.Tasks.Len()
+	for from := 0; from < n; {
+		to := from + 1
+		for to < n && c.t.Tasks.Start.At(to) == c.t.Tasks.Start.At(from) {
+			to++
+		}
+		for _, row := range s.next(from, to) {
+			k := c.t.Tasks.At(int(row))
+			c.task(int(row), &k)
+		}
+		from = to
+	}
+}
+
+func (c *writer) task(i int, k *trace.Task) {
+	lane := c.lanes.Stream(i)
+	c.slice(lane, catTask, k.Start, k.End)
+	c.label(k)
+	c.args(k)
+	if span := c.arrows.callers[i]; span >= 0 {
+		c.arrow("f", lane, "submit", submitID(i), max(k.Start, c.t.Spans.At(int(span)).Start))
+	}
+	if r := c.arrows.records[i]; r >= 0 && c.t.Tasks.Start.At(int(r)) <= k.Start {
+		c.arrow("f", lane, "release", releaseID(i), k.Start)
+	}
+	for _, r := range c.arrows.released(i) {
+		c.arrow("s", lane, "release", releaseID(int(r.wait)), k.Start)
+		// A wait that began before the record was written already.
+		if c.t.Tasks.Start.At(int(r.wait)) < k.Start {
+			c.arrow("f", c.lanes.Stream(int(r.wait)), "release", releaseID(int(r.wait)), k.Start)
+		}
+	}
+	if e := c.lanes.Engine(i); e >= 0 {
+		c.slice(e, catEngine, k.Start, k.End)
+		c.label(k)
+		c.text(`,"args":{"stream":`)
+		c.number(int64(k.Stream))
+		c.text(`,"task":`)
+		c.number(int64(k.Task))
+		c.text("}}")
+	}
+}
+
+func (c *writer) label(k *trace.Task) {
+	c.text(`,"name":`)
+	if k.Name != 0 {
+		c.name(k.Name, "task")
+		return
+	}
+	c.name(k.Op, k.Kind.String())
+}
+
+// name writes a string of the trace, or what stands for it where it is empty.
+func (c *writer) name(id trace.StringID, empty string) {
+	if id == 0 || int(id) >= len(c.quoted) {
+		c.b = appendQuoted(c.b, empty)
+		return
+	}
+	c.b = append(c.b, c.quoted[id]...)
+}
+
+func (c *writer) args(k *trace.Task) {
+	c.text(`,"args":{"kind":"`)
+	c.text(k.Kind.String())
+	c.text(`","task":`)
+	c.number(int64(k.Task))
+	if k.Op != 0 {
+		c.text(`,"op_type":`)
+		c.name(k.Op, "")
+	}
+	if k.Kind == trace.Memcpy {
+		c.text(`,"direction":"`)
+		c.text(k.Dir.String())
+		c.text(`"`)
+	}
+	c.arg(`,"block_dim":`, int64(k.Blocks))
+	c.arg(`,"bytes":`, k.Bytes)
+	c.arg(`,"queued_ns":`, k.Ready-k.Submit)
+	c.arg(`,"engine_wait_ns":`, k.Start-k.Ready)
+	c.arg(`,"event":`, int64(k.Event))
+	c.arg(`,"generation":`, int64(k.Gen))
+	if k.Model != 0 {
+		c.arg(`,"model":`, int64(k.Model))
+		c.text(`,"iteration":`)
+		c.number(int64(k.Iter))
+	}
+	if k.Acct != 0 {
+		c.text(`,"cycles":`)
+		c.number(c.t.Account(k.Acct).Total)
+	}
+	if k.Code != 0 {
+		c.text(`,"code":"0x`)
+		c.b = strconv.AppendUint(c.b, uint64(k.Code), 16)
+		c.text(`"`)
+	}
+	c.text("}}")
+}
+
+// arg writes a number that is worth showing.
+func (c *writer) arg(key string, v int64) {
+	if v != 0 {
+		c.text(key)
+		c.number(v)
+	}
+}
+
+func (c *writer) counters() {
+	for _, v := range c.t.Counters.All() {
+		if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
+			continue // JSON has no such number
+		}
+		c.event("C", devicePid+int(v.Device), 0)
+		c.at(`,"ts":`, v.Time-c.base)
+		c.text(`,"name":`)
+		c.name(v.Name, "counter")
+		c.text(`,"args":{"value":`)
+		c.b = strconv.AppendFloat(c.b, v.Value, 'f', -1, 64)
+		c.text("}}")
+	}
+}
