@@ -1,0 +1,234 @@
+package kernels
+
+import "fmt"
+
+// A convolution is computed as an implicit product: rows are output channels, columns are output pixels, k runs over
+// input channels × taps. The matrix of pixels is never stored; its panels are gathered from the input block by block.
+//
+// A transposed convolution with stride s is s interleaved convolutions of stride 1 (phases), each with the taps
+// that reach its pixels.
+
+// phase is one convolution over a grid of output pixels.
+type phase struct {
+	grid     [3]int
+	at, step [3]int // pixel q of the grid is pixel at+q·step of the output
+	stride   [3]int // input position of pixel q: q·stride + tap
+	taps     []tap
+}
+
+// tap is one kernel element: its offset in the input, and its number in the kernel.
+type tap struct {
+	off [3]int
+	pos int
+}
+
+// wholePhase is an ordinary convolution.
+func (c *convolution) wholePhase() phase {
+	p := phase{grid: c.out, step: [3]int{1, 1, 1}, stride: c.stride}
+	c.eachTap(func(k [3]int, pos int) {
+		t := tap{pos: pos}
+		for d := range 3 {
+			t.off[d] = k[d]*c.dilation[d] - c.lo[d]
+		}
+		p.taps = append(p.taps, t)
+	})
+	return p
+}
+
+func (c *convolution) eachTap(f func(k [3]int, pos int)) {
+	pos := 0
+	for z := range c.kernel[0] {
+		for y := range c.kernel[1] {
+			for x := range c.kernel[2] {
+				f([3]int{z, y, x}, pos)
+				pos++
+			}
+		}
+	}
+}
+
+// phases splits a transposed convolution.
+func (c *convolution) phases() ([]phase, error) {
+	var count [3]int
+	for d := range 3 {
+		count[d] = min(c.stride[d], c.out[d])
+	}
+	const most = 1 << 12
+	if count[0] > most || count[1] > most || count[2] > most || volume(count) > most {
+		return nil, fmt.Errorf("strides %v: %w (product at most %d)", c.stride[3-c.rank:], ErrUnsupported, most)
+	}
+	var all []phase
+	for z := range count[0] {
+		for y := range count[1] {
+			for x := range count[2] {
+				all = append(all, c.phase([3]int{z, y, x}))
+			}
+		}
+	}
+	return all, nil
+}
+
+func (c *convolution) phase(r [3]int) phase {
+	p := phase{at: r, step: c.stride, stride: [3]int{1, 1, 1}}
+	for d := range 3 {
+		p.grid[d] = ceilDiv(c.out[d]-r[d], c.stride[d])
+	}
+	c.eachTap(func(k [3]int, pos int) {
+		t := tap{pos: pos}
+		for d := range 3 {
+			n := r[d] + c.lo[d] - k[d]*c.dilation[d]
+			if n%c.stride[d] != 0 {
+				return
+			}
+			t.off[d] = n / c.stride[d]
+		}
+		p.taps = append(p.taps, t)
+	})
+	return p
+}
+
+// compile makes one product for each phase; they share the scratch memory and the packed weight.
+func (c *convolution) compile(s *Spec, k *Kernel, fin finish, phases []phase) *Kernel {
+	whole := volume(c.kernel)
+	number, input, weights := make([]int, len(fin.outBase)), make([]int, len(fin.outBase)), make([]int, len(fin.outBase))
+	groups := make([]int, c.groups)
+	for i := range number {
+		g := i % c.groups
+		number[i], input[i], weights[i] = g, i*c.ci*volume(c.in), g*c.co*c.ci*whole
+		groups[g] = weights[i]
+	}
+	if c.n == 0 {
+		groups = nil
+	}
+	var packers []*packer
+	var gemms []*gemm
+	var parts []func(x *Exec, part, lo, hi int)
+	start := 0
+	for _, p := range phases {
+		g := &gemm{mk: portableMicro(), m: c.co, n: volume(p.grid), k: c.ci * len(p.taps), fin: fin}
+		g.a = side{at: loc{inOperand, 1}, dtype: c.dtype, base: weights, ls: g.k, ks: 1}
+		if s.Op == "ConvTranspose" {
+			g.a.gather = c.gatherWeights(p, g.mk.mr)
+		}
+		pg := newPixelGather(c, p, g.mk.nr)
+		g.b = side{at: loc{inOperand, 0}, dtype: c.dtype, base: input, gather: pg.pack}
+		if p.step != [3]int{1, 1, 1} {
+			g.fin.spread = c.spread(p)
+		}
+		if s.In[1].Const != nil {
+			pk := g.a.prepack(g.mk.mr, g.m, g.k, groups, number, start)
+			packers, start = append(packers, pk), start+pk.floats()
+		}
+		k.Workspace = max(k.Workspace, g.plan(0))
+		gemms, parts = append(gemms, g), append(parts, g.part)
+	}
+	if s.In[1].Const != nil {
+		k.Weights = append(k.Weights, weight(1, packers...))
+	}
+	return s.guard(k, func(x *Exec) error {
+		for i, g := range gemms {
+			g.run(x, parts[i])
+		}
+		return nil
+	})
+}
+
+// gatherWeights packs the taps of a phase of transposed weights (input channel, output channel, tap).
+func (c *convolution) gatherWeights(p phase, width int) func(dst []float32, src vec, tmp []float32, base, l0, lanes, k0, depth int) {
+	// groups follow each other along input channels, which makes the group's offset the same as for ordinary weights
+	whole := volume(c.kernel)
+	return func(dst []float32, src vec, tmp []float32, base, l0, lanes, k0, depth int) {
+		for i := range depth {
+			ci, t := (k0+i)/len(p.taps), p.taps[(k0+i)%len(p.taps)]
+			row := tmp[:lanes]
+			src.load(row, base+(ci*c.co+l0)*whole+t.pos, whole)
+			scatterLanes(dst[i*width:], row, width, width*depth)
+		}
+	}
+}
+
+// spread places the pixels of a phase in the output.
+func (c *convolution) spread(p phase) func(j int) (off, n, stride int) {
+	return func(j int) (off, n, stride int) {
+		x := j % p.grid[2]
+		r := j / p.grid[2]
+		y, z := r%p.grid[1], r/p.grid[1]
+		off = ((z*p.step[0]+p.at[0])*c.out[1]+y*p.step[1]+p.at[1])*c.out[2] + x*p.step[2] + p.at[2]
+		return off, p.grid[2] - x, p.step[2]
+	}
+}
+
+// pixelGather packs panels of the implicit pixel matrix.
+type pixelGather struct {
+	phase
+	in    [3]int
+	width int
+}
+
+func newPixelGather(c *convolution, p phase, width int) *pixelGather {
+	g := &pixelGather{phase: p, in: c.in, width: width}
+	if volume(c.kernel) == 1 && p.stride == [3]int{1, 1, 1} && p.grid == c.in && len(p.taps) == 1 && p.taps[0].off == [3]int{} {
+		g.in = [3]int{1, 1, volume(c.in)} // 1×1: one long row
+		g.grid = g.in
+	}
+	return g
+}
+
+func (g *pixelGather) pack(dst []float32, src vec, tmp []float32, base, l0, lanes, k0, depth int) {
+	plane := volume(g.in)
+	c, t := 0, 0
+	if len(g.taps) > 0 {
+		c, t = k0/len(g.taps), k0%len(g.taps)
+	}
+	x0 := l0 % g.grid[2]
+	y0, z0 := l0/g.grid[2]%g.grid[1], l0/g.grid[2]/g.grid[1]
+	for k := range depth {
+		row := g.row(src, tmp, base+c*plane, g.taps[t].off, z0, y0, x0, lanes)
+		scatterLanes(dst[k*g.width:], row, g.width, g.width*depth)
+		if t++; t == len(g.taps) {
+			c, t = c+1, 0
+		}
+	}
+}
+
+// row is one row of the pixel matrix: for lanes pixels from (z,y,x) on, the input at the tap's offset.
+func (g *pixelGather) row(src vec, tmp []float32, base int, off [3]int, z, y, x, lanes int) []float32 {
+	tmp = tmp[:lanes]
+	sx := g.stride[2]
+	for rest := tmp; len(rest) > 0; {
+		n := min(len(rest), g.grid[2]-x)
+		iz, iy := z*g.stride[0]+off[0], y*g.stride[1]+off[1]
+		if uint(iz) >= uint(g.in[0]) || uint(iy) >= uint(g.in[1]) {
+			clear(rest[:n])
+		} else {
+			at := base + (iz*g.in[1]+iy)*g.in[2]
+			lo, hi := inside(x*sx+off[2], sx, n, g.in[2])
+			if lo == 0 && hi == lanes && sx == 1 {
+				return src.run(tmp, at+x+off[2], lanes)
+			}
+			clear(rest[:lo])
+			if lo < hi {
+				src.load(rest[lo:hi], at+(x+lo)*sx+off[2], sx)
+			}
+			clear(rest[hi:n])
+		}
+		rest, x = rest[n:], 0
+		if y++; y == g.grid[1] {
+			y, z = 0, z+1
+		}
+	}
+	return tmp
+}
+
+// inside is the range of i in [0,n) for which first+i·step lies in [0,length).
+func inside(first, step, n, length int) (lo, hi int) {
+	if first < 0 {
+		lo = min(n, ceilDiv(-first, step))
+	}
+	if last := length - 1 - first; last < 0 {
+		hi = 0
+	} else {
+		hi = min(n, last/step+1)
+	}
+	return lo, max(lo, hi)
+}

@@ -1,0 +1,97 @@
+package kernels
+
+import "npu/internal/tensor"
+
+// finish is what happens to a block of a product before it is stored:
+// out = act(alpha·C + beta·bias + z), rounded once to the type of out.
+type finish struct {
+	out     loc
+	outType tensor.DType
+	outBase []int // element offset of each matrix of the batch
+	ldo     int   // elements from a row to the next
+	// spread, where columns are not adjacent in out: the run of columns from column j on, as the offset of the
+	// first from the row's start, their number and their stride.
+	spread func(j int) (off, n, stride int)
+
+	alpha, beta float32
+	bias        loc
+	biasType    tensor.DType
+	biasBase    []int // nil: zeros
+	brs, bcs    int   // strides of the bias along rows and columns, 0 where it is broadcast
+
+	z     loc // same layout as out
+	zType tensor.DType
+	act   activation
+}
+
+// finisher is a finish during a run.
+type finisher struct {
+	*finish
+	dst, b, r vec
+}
+
+func (f *finish) open(x *Exec) finisher {
+	return finisher{f, newVec(f.outType, f.out.mem(x)), newVec(f.biasType, f.bias.mem(x)), newVec(f.zType, f.z.mem(x))}
+}
+
+// block finishes rows × cols of c, whose rows lie ldc apart; (i0,j0) is its place in the matrix.
+func (f *finisher) block(c []float32, ldc, batch, i0, rows, j0, cols int, tmp []float32) {
+	base := f.outBase[batch]
+	bias := 0
+	if f.biasBase != nil {
+		bias = f.biasBase[batch]
+	}
+	for i := range rows {
+		row := c[i*ldc:][:cols]
+		if f.alpha != 1 {
+			for j := range row {
+				row[j] *= f.alpha
+			}
+		}
+		if f.bias.kind != nowhere {
+			f.addBias(row, bias+(i0+i)*f.brs+j0*f.bcs, tmp)
+		}
+		off := base + (i0+i)*f.ldo
+		if f.spread == nil {
+			f.end(row, off+j0, 1, tmp)
+			continue
+		}
+		for j := j0; len(row) > 0; {
+			o, n, stride := f.spread(j)
+			n = min(n, len(row))
+			f.end(row[:n], off+o, stride, tmp)
+			row, j = row[n:], j+n
+		}
+	}
+}
+
+func (f *finisher) addBias(row []float32, off int, tmp []float32) {
+	if f.bcs == 0 {
+		v := f.beta * f.b.at(off)
+		for j := range row {
+			row[j] += v
+		}
+		return
+	}
+	v := tmp[:len(row)]
+	if f.bcs == 1 {
+		v = f.b.run(tmp, off, len(row))
+	} else {
+		f.b.load(v, off, f.bcs)
+	}
+	for j, b := range v {
+		row[j] += f.beta * b
+	}
+}
+
+func (f *finisher) end(row []float32, off, stride int, tmp []float32) {
+	if f.z.kind != nowhere {
+		z := tmp[:len(row)]
+		f.r.load(z, off, stride)
+		for j := range row {
+			row[j] += z[j]
+		}
+	}
+	f.act.apply(row)
+	f.dst.store(off, stride, row)
+}

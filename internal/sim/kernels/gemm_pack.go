@@ -1,0 +1,162 @@
+package kernels
+
+import "npu/internal/tensor"
+
+// vec is an operand of floating-point type as the vector unit sees it: loads give float32, stores round once.
+type vec struct {
+	f []float32 // float32 storage
+	h []uint16  // float16 or bfloat16 storage
+	d []float64 // float64 storage
+	b bool      // bfloat16
+}
+
+func newVec(t tensor.DType, mem []byte) vec {
+	switch t {
+	case tensor.Float16:
+		return vec{h: tensor.View[uint16](mem)}
+	case tensor.BFloat16:
+		return vec{h: tensor.View[uint16](mem), b: true}
+	case tensor.Float64:
+		return vec{d: tensor.View[float64](mem)}
+	}
+	return vec{f: tensor.View[float32](mem)}
+}
+
+// at loads one element.
+func (v vec) at(i int) float32 {
+	switch {
+	case v.f != nil:
+		return v.f[i]
+	case v.d != nil:
+		return float32(v.d[i])
+	case v.b:
+		return tensor.BFloat16ToFloat32(v.h[i])
+	}
+	return tensor.HalfToFloat32(v.h[i])
+}
+
+// load copies len(dst) elements that lie stride apart, from element off on.
+func (v vec) load(dst []float32, off, stride int) {
+	if len(dst) == 0 {
+		return
+	}
+	switch {
+	case v.f != nil && stride == 1:
+		copy(dst, v.f[off:off+len(dst)])
+	case v.f != nil:
+		for i := range dst {
+			dst[i] = v.f[off+i*stride]
+		}
+	case v.d != nil:
+		for i := range dst {
+			dst[i] = float32(v.d[off+i*stride])
+		}
+	case v.b:
+		for i := range dst {
+			dst[i] = tensor.BFloat16ToFloat32(v.h[off+i*stride])
+		}
+	default:
+		for i := range dst {
+			dst[i] = tensor.HalfToFloat32(v.h[off+i*stride])
+		}
+	}
+}
+
+// run is n consecutive elements from off on: the memory itself where it holds float32, else buf filled.
+func (v vec) run(buf []float32, off, n int) []float32 {
+	if v.f != nil {
+		return v.f[off : off+n]
+	}
+	v.load(buf[:n], off, 1)
+	return buf[:n]
+}
+
+// store is the inverse of load.
+func (v vec) store(off, stride int, src []float32) {
+	if len(src) == 0 {
+		return
+	}
+	switch {
+	case v.f != nil && stride == 1:
+		copy(v.f[off:off+len(src)], src)
+	case v.f != nil:
+		for i, x := range src {
+			v.f[off+i*stride] = x
+		}
+	case v.d != nil:
+		for i, x := range src {
+			v.d[off+i*stride] = float64(x)
+		}
+	case v.b:
+		for i, x := range src {
+			v.h[off+i*stride] = tensor.Float32ToBFloat16(x)
+		}
+	default:
+		for i, x := range src {
+			v.h[off+i*stride] = tensor.Float32ToHalf(x)
+		}
+	}
+}
+
+// scatterLanes spreads a row of lanes (one k) over panels of the given width that lie step apart. The last panel
+// is filled up with zeros.
+func scatterLanes(dst, row []float32, width, step int) {
+	if width == 4 {
+		for len(row) >= 4 {
+			d := dst[:4]
+			d[0], d[1], d[2], d[3] = row[0], row[1], row[2], row[3]
+			row = row[4:]
+			if len(row) == 0 {
+				return
+			}
+			dst = dst[step:]
+		}
+	}
+	for len(row) > 0 {
+		n := copy(dst[:width], row)
+		clear(dst[n:width])
+		row = row[n:]
+		if len(row) > 0 {
+			dst = dst[step:]
+		}
+	}
+}
+
+// scatterDepth writes a run along k into one lane of a panel.
+func scatterDepth(dst, run []float32, width, lane int) {
+	dst = dst[lane:]
+	for i, x := range run {
+		dst[i*width] = x
+	}
+}
+
+// packPlain packs lanes [l0,l0+lanes) × depth [k0,k0+depth) of a strided matrix that starts at element off: ls
+// and ks are the strides of a lane and of k. tmp holds at least max(lanes, depth) elements.
+func packPlain(dst []float32, src vec, tmp []float32, width, off, ls, ks, l0, lanes, k0, depth int) {
+	if depth == 0 {
+		return
+	}
+	off += l0*ls + k0*ks
+	if ks == 1 && ls != 1 {
+		for l := range (lanes + width - 1) / width * width {
+			panel := dst[l/width*width*depth:]
+			if l < lanes {
+				scatterDepth(panel, src.run(tmp, off+l*ls, depth), width, l%width)
+			} else {
+				for i := range depth {
+					panel[i*width+l%width] = 0
+				}
+			}
+		}
+		return
+	}
+	for k := range depth {
+		row := tmp[:lanes]
+		if ls == 1 {
+			row = src.run(tmp, off+k*ks, lanes)
+		} else {
+			src.load(row, off+k*ks, ls)
+		}
+		scatterLanes(dst[k*width:], row, width, width*depth)
+	}
+}
