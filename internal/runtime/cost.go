@@ -1,0 +1,46 @@
+package runtime
+
+// call is a runtime call, with its public name and its modelled host cost.
+type call struct {
+	name string
+	ns   int64
+}
+
+// The calls and what they cost the host thread, in ns of its clock. The order of magnitude is that of a launch on a
+// real host (a few microseconds); waiting is charged on return.
+var (
+	callSetDevice     = call{"aclrtSetDevice", 5000}
+	callResetDevice   = call{"aclrtResetDevice", 20000}
+	callCreateContext = call{"aclrtCreateContext", 20000}
+	callSetContext    = call{"aclrtSetCurrentContext", 100}
+	callDestroyCtx    = call{"aclrtDestroyContext", 20000}
+	callCreateStream  = call{"aclrtCreateStream", 20000}
+	callDestroyStream = call{"aclrtDestroyStream", 10000}
+	callSyncStream    = call{"aclrtSynchronizeStream", 4000}
+	callSyncDevice    = call{"aclrtSynchronizeDevice", 4000}
+	callQueryStream   = call{"aclrtStreamQuery", 1000}
+	callCreateEvent   = call{"aclrtCreateEvent", 2000}
+	callDestroyEvent  = call{"aclrtDestroyEvent", 1000}
+	callRecordEvent   = call{"aclrtRecordEvent", 1500}
+	callWaitEvent     = call{"aclrtStreamWaitEvent", 1500}
+	callSyncEvent     = call{"aclrtSynchronizeEvent", 4000}
+	callQueryEvent    = call{"aclrtQueryEventStatus", 1000}
+	callElapsed       = call{"aclrtEventElapsedTime", 1000}
+	callMalloc        = call{"aclrtMalloc", 2000}
+	callFree          = call{"aclrtFree", 1000}
+	callMallocHost    = call{"aclrtMallocHost", 5000}
+	callFreeHost      = call{"aclrtFreeHost", 3000}
+	callMemcpy        = call{"aclrtMemcpy", 4000}
+	callMemcpyAsync   = call{"aclrtMemcpyAsync", 3000}
+	callMemset        = call{"aclrtMemset", 4000}
+	callMemsetAsync   = call{"aclrtMemsetAsync", 3000}
+	callMemInfo       = call{"aclrtGetMemInfo", 1000}
+	callLoadKernel    = call{"aclrtBinaryLoad", 10000}
+	callLaunch        = call{"aclrtLaunchKernel", 3000}
+	callLoadModel     = call{"aclmdlLoad", 50000}
+	callExecute       = call{"aclmdlExecuteAsync", 5000}
+	callUnload        = call{"aclmdlUnload", 20000}
+)
+
+// syncEntry is the part of a synchronising call that is spent before it waits.
+const syncEntry = 500

@@ -1,0 +1,172 @@
+package runtime
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"npu/internal/sim"
+	"npu/internal/sim/cost"
+	"npu/internal/sim/kernels"
+	"npu/internal/trace"
+)
+
+// Kernel is a loaded kernel function of the current context's device.
+type Kernel struct {
+	dev     *Device
+	id      uint32
+	Name    string
+	Account cost.Account // what one launch costs
+	run     *kernels.Kernel
+	in, out []int // operand sizes in bytes; -1: absent
+	exec    kernels.Exec
+	body    func(*sim.Call) *sim.Fault
+	fault   uint32 // device code of an error of the arithmetic
+}
+
+// LoadKernel makes a compiled operator launchable. in and out are the sizes of its operands in bytes, -1 for one that
+// is left out. The arguments of a launch are the addresses of the operands that are there, inputs first, and, if
+// run.Workspace > 0, that of the workspace (aclrtBinaryGetFunction).
+func (th *Thread) LoadKernel(name string, run *kernels.Kernel, in, out []int) (k *Kernel, err error) {
+	t := th.begin(callLoadKernel)
+	defer func() { th.end(callLoadKernel, t, err) }()
+	ctx, err := th.context(callLoadKernel)
+	if err != nil {
+		return nil, err
+	}
+	k = &Kernel{dev: ctx.dev, Name: name, run: run, in: in, out: out}
+	k.exec = kernels.Exec{In: make([][]byte, len(in)), Out: make([][]byte, len(out)), Workers: th.rt.workers}
+	chip := ctx.dev.hw.Chip()
+	k.Account = cost.Estimate(chip, run.Core, run.Blocks, run.Work)
+	f := &sim.Function{Run: k.compute, Bytes: run.Work.ReadBytes + run.Work.WriteBytes}
+	switch run.Core {
+	case cost.AIV:
+		f.Kind, k.fault = trace.KernelAIVector, sim.CodeVectorException
+		if ctx.dev.hw.Units(trace.EngineVector) == 0 {
+			f.Kind, k.fault = trace.KernelAICore, sim.CodeAICoreException // one kind of core does both
+		}
+	case cost.AICPU:
+		f.Kind, k.fault = trace.KernelAICPU, sim.CodeAICPUException
+	case cost.Mix:
+		f.Kind, k.fault = trace.KernelMix, sim.CodeAICoreException
+	default:
+		f.Kind, k.fault = trace.KernelAICore, sim.CodeAICoreException
+	}
+	f.Blocks, f.BlockNs = uint32(max(1, k.Account.Blocks)), k.Account.BlockNs
+	err = th.port.Call(func() {
+		f.Name, f.Op = th.rt.strings.Intern(name), th.rt.strings.Intern(run.Type)
+		f.Account = th.rt.strings.AddAccount(account(k.Account))
+		k.id = th.rt.machine.Load(f)
+	})
+	return k, th.blocked(callLoadKernel.name, nil, err)
+}
+
+// NewKernel makes a kernel that is not compiled from an operator: for stream programs, benchmarks and tests. It runs
+// blocks blocks of blockNs device nanoseconds each; body, which may be nil, is its effect. A body's fault is the
+// kernel's fault.
+func (th *Thread) NewKernel(name string, kind trace.Kind, blocks uint32, blockNs int64, body func(*sim.Call) *sim.Fault) (k *Kernel, err error) {
+	t := th.begin(callLoadKernel)
+	defer func() { th.end(callLoadKernel, t, err) }()
+	ctx, err := th.context(callLoadKernel)
+	if err != nil {
+		return nil, err
+	}
+	k = &Kernel{dev: ctx.dev, Name: name, body: body}
+	err = th.port.Call(func() {
+		id := th.rt.strings.Intern(name)
+		k.id = th.rt.machine.Load(&sim.Function{Kind: kind, Name: id, Op: id, Blocks: blocks, BlockNs: blockNs, Run: body})
+	})
+	return k, th.blocked(callLoadKernel.name, nil, err)
+}
+
+// Words is how many argument words a launch of a compiled operator takes.
+func (k *Kernel) Words() int {
+	n := 0
+	for _, s := range k.in {
+		if s >= 0 {
+			n++
+		}
+	}
+	for _, s := range k.out {
+		if s >= 0 {
+			n++
+		}
+	}
+	if k.run != nil && k.run.Workspace > 0 {
+		n++
+	}
+	return n
+}
+
+// compute reads the argument block and runs the operator on the memory that it names.
+func (k *Kernel) compute(c *sim.Call) *sim.Fault {
+	words := k.Words()
+	args, f := c.Space.Resolve(c.Args, 8*words, sim.Read)
+	if f != nil {
+		return f
+	}
+	next := func(n int, want sim.Access) ([]byte, *sim.Fault) {
+		a := binary.LittleEndian.Uint64(args)
+		args = args[8:]
+		return c.Space.Resolve(a, n, want)
+	}
+	for i, n := range k.in {
+		k.exec.In[i] = nil
+		if n >= 0 {
+			if k.exec.In[i], f = next(n, sim.Read); f != nil {
+				return k.mte(f, "input", i)
+			}
+		}
+	}
+	for i, n := range k.out {
+		k.exec.Out[i] = nil
+		if n >= 0 {
+			if k.exec.Out[i], f = next(n, sim.ReadWrite); f != nil {
+				return k.mte(f, "output", i)
+			}
+		}
+	}
+	if k.run.Workspace > 0 {
+		if k.exec.Workspace, f = next(k.run.Workspace, sim.ReadWrite); f != nil {
+			return k.mte(f, "workspace", 0)
+		}
+	}
+	if err := k.run.Run(&k.exec); err != nil {
+		return &sim.Fault{Code: k.fault, Detail: err.Error()}
+	}
+	return nil
+}
+
+// mte completes the fault of an operand's address.
+func (k *Kernel) mte(f *sim.Fault, what string, i int) *sim.Fault {
+	f.Code = k.fault
+	f.Detail = fmt.Sprintf("%s (%s %d)", f.Detail, what, i)
+	return f
+}
+
+// LaunchKernel puts a launch into the stream (aclrtLaunchKernelWithConfig). The arguments are copied by the call.
+func (th *Thread) LaunchKernel(k *Kernel, args []uint64, s *Stream) error {
+	s, err := th.use(s, callLaunch)
+	if err != nil {
+		return err
+	}
+	if len(args) > sim.ArgWords {
+		return th.fail(NotSupported, callLaunch.name, fmt.Sprintf("%d argument words, a launch carries %d", len(args), sim.ArgWords), "put the arguments into device memory and use LaunchPrepared")
+	}
+	return th.submit(s, sim.Task{Func: k.id, Kind: trace.KernelAICore}, args, callLaunch)
+}
+
+// LaunchPrepared launches a kernel whose argument block lies in device memory already.
+func (th *Thread) LaunchPrepared(k *Kernel, args Ptr, s *Stream) error {
+	s, err := th.use(s, callLaunch)
+	if err != nil {
+		return err
+	}
+	return th.submit(s, sim.Task{Func: k.id, Kind: trace.KernelAICore, Args: uint64(args)}, nil, callLaunch)
+}
+
+func account(a cost.Account) trace.Account {
+	return trace.Account{
+		Total: a.Total, Cube: a.Cube, Vector: a.Vector, Scalar: a.Scalar, MTE1: a.MTE1, MTE2: a.MTE2, MTE3: a.MTE3,
+		Fixpipe: a.Fixpipe, ICache: a.ICache, ReadBytes: a.ReadBytes, WriteBytes: a.WriteBytes, L2Hits: a.L2Hits, L2Misses: a.L2Misses,
+	}
+}

@@ -1,0 +1,223 @@
+package runtime
+
+import (
+	"fmt"
+	"sync"
+
+	"npu/internal/runtime/mempool"
+	"npu/internal/sim"
+)
+
+// Ptr is an address on a device's bus: device memory, or pinned host memory.
+type Ptr uint64
+
+// pendingFree is a block that was freed while tasks that may use it were under way.
+type pendingFree struct {
+	addr  uint64
+	after []position
+}
+
+type position struct {
+	q   *sim.Queue
+	pos uint64
+}
+
+// Malloc allocates device memory of the current context's device (aclrtMalloc). The size is rounded up to 32 bytes
+// and padded by the chip's tail padding; addresses are multiples of 512. The content is not initialised.
+func (th *Thread) Malloc(n int64) (p Ptr, err error) {
+	t := th.begin(callMalloc)
+	defer func() { th.end(callMalloc, t, err) }()
+	if n <= 0 {
+		return 0, th.fail(ACLInvalidParam, callMalloc.name, fmt.Sprintf("size %d", n), "ask for at least one byte")
+	}
+	ctx, err := th.context(callMalloc)
+	if err != nil {
+		return 0, err
+	}
+	d := ctx.dev
+	size := (uint64(n)+31)/32*32 + uint64(d.hw.Chip().PaddingSize)
+	var stats mempool.Stats
+	ok := false
+	err = th.port.Call(func() {
+		d.reclaim()
+		var a uint64
+		a, ok = d.alloc(size, 0)
+		p, stats = Ptr(a), d.pool.Stats()
+	})
+	if err != nil {
+		return 0, th.blocked(callMalloc.name, nil, err)
+	}
+	if !ok {
+		return 0, th.fail(OutOfMemory, callMalloc.name,
+			fmt.Sprintf("asked for %d bytes on device %d: %d of %d in use, largest free block %d", size, d.id, stats.InUse, stats.Total, stats.LargestFree),
+			"free memory, or choose a chip with more (npu soc list)")
+	}
+	return p, nil
+}
+
+// Free gives device memory back (aclrtFree). The block is reused only after every task that was submitted to this
+// device before has passed.
+func (th *Thread) Free(p Ptr) (err error) {
+	t := th.begin(callFree)
+	defer func() { th.end(callFree, t, err) }()
+	if p == 0 {
+		return th.fail(ACLInvalidParam, callFree.name, "pointer is null", "")
+	}
+	var known bool
+	err = th.port.Call(func() {
+		for _, d := range th.rt.devices {
+			if known = d.freeLater(uint64(p)); known {
+				return
+			}
+		}
+	})
+	if err == nil && !known {
+		return th.fail(DriverError, callFree.name, fmt.Sprintf("0x%x is not the start of a block in use", uint64(p)), "")
+	}
+	return th.blocked(callFree.name, nil, err)
+}
+
+// freeLater frees a block as soon as the tasks that are under way have passed. Under Port.Call.
+func (d *Device) freeLater(addr uint64) bool {
+	if _, ok := d.pool.Size(addr); !ok {
+		return false
+	}
+	f := pendingFree{addr: addr}
+	for _, p := range d.pending {
+		if p.addr == addr {
+			return false
+		}
+	}
+	for _, s := range d.streams {
+		if pos := s.q.Arrived(); pos > s.q.Retired() {
+			f.after = append(f.after, position{s.q, pos})
+		}
+	}
+	d.pending = append(d.pending, f)
+	d.reclaim()
+	return true
+}
+
+// reclaim frees the blocks whose last user has passed. Under Port.Call.
+func (d *Device) reclaim() {
+	k := 0
+	for _, f := range d.pending {
+		busy := false
+		for _, a := range f.after {
+			busy = busy || a.q.Retired() < a.pos
+		}
+		if busy {
+			d.pending[k] = f
+			k++
+			continue
+		}
+		d.release(f.addr)
+	}
+	d.pending = d.pending[:k]
+}
+
+// alloc takes a block and maps its pages. Under Port.Call.
+func (d *Device) alloc(n, align uint64) (uint64, bool) {
+	addr, ok := d.pool.Alloc(n, align)
+	if !ok {
+		return 0, false
+	}
+	n, _ = d.pool.Size(addr)
+	base, _ := d.hw.Memory()
+	for pg := (addr - base) / sim.Page; pg <= (addr+n-1-base)/sim.Page; pg++ {
+		if d.pages[pg]++; d.pages[pg] == 1 {
+			d.space.Map(base+pg*sim.Page, sim.Page, sim.ReadWrite)
+		}
+	}
+	return addr, true
+}
+
+// release gives a block back and unmaps pages without blocks. Under Port.Call.
+func (d *Device) release(addr uint64) {
+	n, ok := d.pool.Free(addr)
+	if !ok {
+		return
+	}
+	base, _ := d.hw.Memory()
+	for pg := (addr - base) / sim.Page; pg <= (addr+n-1-base)/sim.Page; pg++ {
+		if d.pages[pg]--; d.pages[pg] == 0 {
+			d.space.Map(base+pg*sim.Page, sim.Page, sim.NoAccess)
+		}
+	}
+}
+
+// dropEvent gives an event's id back once the tasks under way have passed; until then the id rests.
+func (d *Device) dropEvent(e *sim.Event) {
+	for _, s := range d.streams {
+		if s.q.Arrived() > s.q.Retired() {
+			return // still referred to: the id is not reused
+		}
+	}
+	d.hw.DropEvent(e)
+}
+
+// MemInfo is the free and total memory of the current device in bytes, and the most that was ever in use
+// (aclrtGetMemInfo).
+func (th *Thread) MemInfo() (free, total, peak int64, err error) {
+	t := th.begin(callMemInfo)
+	defer func() { th.end(callMemInfo, t, err) }()
+	ctx, err := th.context(callMemInfo)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	err = th.port.Call(func() {
+		ctx.dev.reclaim()
+		s := ctx.dev.pool.Stats()
+		free, total, peak = int64(s.Total-s.InUse), int64(s.Total), int64(s.Peak)
+	})
+	return free, total, peak, th.blocked(callMemInfo.name, nil, err)
+}
+
+// HostMem is page-locked host memory: DMA reaches it at Addr, the program at Bytes.
+type HostMem struct {
+	Addr  Ptr
+	Bytes []byte
+}
+
+// hostPool is the process's pinned host memory.
+type hostPool struct {
+	mu   sync.Mutex
+	m    *sim.Machine
+	pool *mempool.Pool
+}
+
+func newHostPool(m *sim.Machine) *hostPool {
+	base, size := m.HostWindow()
+	return &hostPool{m: m, pool: mempool.New(base, uint64(size))}
+}
+
+// MallocHost allocates page-locked host memory (aclrtMallocHost).
+func (th *Thread) MallocHost(n int64) (h HostMem, err error) {
+	t := th.begin(callMallocHost)
+	defer func() { th.end(callMallocHost, t, err) }()
+	if n <= 0 {
+		return HostMem{}, th.fail(ACLInvalidParam, callMallocHost.name, fmt.Sprintf("size %d", n), "ask for at least one byte")
+	}
+	p := th.rt.hostMem
+	p.mu.Lock()
+	addr, ok := p.pool.Alloc(uint64(n), 4096)
+	p.mu.Unlock()
+	if !ok {
+		return HostMem{}, th.fail(OutOfMemory, callMallocHost.name, fmt.Sprintf("asked for %d bytes of host memory", n), "free host memory")
+	}
+	return HostMem{Addr: Ptr(addr), Bytes: p.m.HostBytes(addr, int(n))}, nil
+}
+
+// FreeHost gives page-locked memory back (aclrtFreeHost). No copy may be under way.
+func (th *Thread) FreeHost(h HostMem) (err error) {
+	t := th.begin(callFreeHost)
+	defer func() { th.end(callFreeHost, t, err) }()
+	p := th.rt.hostMem
+	p.mu.Lock()
+	_, ok := p.pool.Free(uint64(h.Addr))
+	p.mu.Unlock()
+	if !ok {
+		return th.fail(DriverError, callFreeHost.name, fmt.Sprintf("0x%x is not the start of a host block in use", uint64(h.Addr)), "")
+	}
+	return nil
+}

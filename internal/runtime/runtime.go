@@ -1,0 +1,139 @@
+package runtime
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"npu/internal/problem"
+	"npu/internal/sim"
+	"npu/internal/sim/kernels"
+	"npu/internal/sim/soc"
+	"npu/internal/trace"
+)
+
+// Config is what a Runtime is opened with.
+type Config struct {
+	Chip        *soc.Chip
+	Devices     int // how many of them; 0 means 1
+	Policy      sim.Policy
+	TimingOnly  bool // skip the arithmetic
+	Workers     int  // host threads for the arithmetic; 0 means 1
+	MemoryBytes int64
+	// Recorder keeps the task trace; nil keeps none. Strings and cycle accounts of the trace go there.
+	Recorder *trace.Recorder
+	// Spans also records the host calls.
+	Spans bool
+}
+
+// Runtime is the runtime of one process: the devices, and the threads that use them.
+type Runtime struct {
+	cfg     Config
+	machine *sim.Machine
+	devices []*Device
+	workers *kernels.Workers
+	strings *trace.Recorder
+	hostMem *hostPool
+	spans   bool
+	faults  atomic.Uint64
+}
+
+// Open makes the devices. Close ends them.
+func Open(c Config) (*Runtime, error) {
+	if c.Chip == nil {
+		return nil, problem.Usagef("no chip given")
+	}
+	n := max(1, c.Devices)
+	chips := make([]*soc.Chip, n)
+	for i := range chips {
+		chips[i] = c.Chip
+	}
+	rt := &Runtime{cfg: c, spans: c.Spans && c.Recorder != nil, strings: c.Recorder}
+	sc := sim.Config{Chips: chips, Policy: c.Policy, TimingOnly: c.TimingOnly, MemoryBytes: c.MemoryBytes}
+	if rt.strings != nil {
+		sc.Recorder = rt.strings
+	} else {
+		rt.strings = trace.NewRecorder() // a place for names in messages
+	}
+	m, err := sim.NewMachine(sc)
+	if err != nil {
+		return nil, fmt.Errorf("opening %d simulated %s: %w", n, c.Chip.Name, err)
+	}
+	rt.machine = m
+	rt.workers = kernels.NewWorkers(max(1, c.Workers))
+	rt.hostMem = newHostPool(m)
+	for _, d := range m.Devices() {
+		rt.devices = append(rt.devices, newDevice(rt, d))
+	}
+	m.OnFault(func(*sim.Fault) { rt.faults.Add(1) })
+	return rt, nil
+}
+
+// Attach makes the calling goroutine a host thread. Its clock starts where the devices are.
+func (rt *Runtime) Attach() *Thread {
+	th := &Thread{rt: rt, port: rt.machine.Attach(0)}
+	th.port.Adopt()
+	return th
+}
+
+// Close ends the runtime. All threads but th must have ended; th is detached. What th had submitted is finished
+// first, so that the trace is complete.
+func (rt *Runtime) Close(th *Thread) error {
+	var err error
+	for _, d := range rt.devices {
+		for _, s := range d.streams {
+			if e := th.drain(s); e != nil && err == nil {
+				err = e
+			}
+		}
+	}
+	th.Detach()
+	rt.machine.Close()
+	rt.workers.Close()
+	return err
+}
+
+// Devices is how many devices there are.
+func (rt *Runtime) Devices() int { return len(rt.devices) }
+
+// Chip is what they are.
+func (rt *Runtime) Chip() *soc.Chip { return rt.cfg.Chip }
+
+// Recorder is where strings and rows of the trace go.
+func (rt *Runtime) Recorder() *trace.Recorder { return rt.strings }
+
+// Warnings are messages for the user about how the program was ordered.
+func (rt *Runtime) Warnings() []string { return rt.machine.Warnings() }
+
+// WallOrdered says that some outcome was ordered by wall time.
+func (rt *Runtime) WallOrdered() bool { return rt.machine.WallOrdered() }
+
+// Counters are what has happened between the host and the devices.
+type Counters struct {
+	Tasks      uint64
+	Doorbells  uint64 // submissions that found their queue idle
+	HostWaits  uint64 // blocking waits
+	HostCopies uint64 // copies between host and device
+	Faults     uint64
+	DeviceTime int64 // device ns at which the last task ended
+}
+
+// Interactions is the number of times that host and device had to meet.
+func (c Counters) Interactions() uint64 { return c.Doorbells + c.HostWaits + c.HostCopies }
+
+// Counters reads the counters at the thread's clock.
+func (th *Thread) Counters() (Counters, error) {
+	var c Counters
+	err := th.port.Call(func() {
+		s := th.rt.machine.Stats()
+		c = Counters{Tasks: s.Tasks, Doorbells: s.Doorbells, HostWaits: s.HostWaits, HostCopies: s.HostCopies, Faults: th.rt.faults.Load(), DeviceTime: s.DeviceTime}
+	})
+	return c, th.blocked("counters", nil, err)
+}
+
+// nameOf is the name of a faulting kernel, for messages.
+func (rt *Runtime) nameOf(f *sim.Fault) string {
+	if t := rt.strings.StringTable(); int(f.Name) < len(t) && t[f.Name] != "" {
+		return ", " + t[f.Name]
+	}
+	return ""
+}

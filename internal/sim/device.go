@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"npu/internal/sim/soc"
+	"npu/internal/trace"
+)
+
+// Device is one simulated NPU: its cores and DMA channels, its memory, its hardware events.
+type Device struct {
+	m       *Machine
+	id      int
+	chip    *soc.Chip
+	hbm     *window
+	engines [engines]engine
+	dirty   bool
+	peers   uint64 // bit per device that this one may reach
+
+	events     []*Event
+	freeEvents []uint32
+	notifies   []*Notify
+	valueWaits []*Queue
+	call       Call
+}
+
+func newDevice(m *Machine, id int, chip *soc.Chip) (*Device, error) {
+	d := &Device{m: m, id: id, chip: chip}
+	d.engines[trace.EngineCube].units = uint32(max(1, chip.CubeUnits()))
+	d.engines[trace.EngineVector].units = uint32(max(0, chip.VectorCores))
+	d.engines[trace.EngineDMA].units = uint32(max(1, chip.DMAEngines))
+	d.engines[trace.EngineAICPU].units = uint32(max(1, chip.AICPUs))
+	for i := range d.engines {
+		d.engines[i].free = d.engines[i].units
+	}
+	size := m.cfg.MemoryBytes
+	if size == 0 {
+		size = chip.MemoryBytes
+	}
+	var err error
+	d.hbm, err = newWindow(deviceBase+uint64(id)*deviceStride, (size+Page-1)/Page*Page)
+	return d, err
+}
+
+// ID is the device's number.
+func (d *Device) ID() int { return d.id }
+
+// Chip is what the device is.
+func (d *Device) Chip() *soc.Chip { return d.chip }
+
+// Units is how many cores or channels of an engine the device has.
+func (d *Device) Units(e trace.Engine) int { return int(d.engines[e].units) }
+
+// Memory is the range of the device's addresses.
+func (d *Device) Memory() (base uint64, bytes int64) { return d.hbm.base, int64(len(d.hbm.mem)) }
+
+// Bytes is device memory as the host's side of the bus sees it, for loading programs and weights; nil outside it.
+func (d *Device) Bytes(addr uint64, n int) []byte {
+	off := addr - d.hbm.base
+	if off >= uint64(len(d.hbm.mem)) || n < 0 || uint64(n) > uint64(len(d.hbm.mem))-off {
+		return nil
+	}
+	return d.hbm.mem[off : off+uint64(n) : off+uint64(n)]
+}
+
+// HugePages prefers 2 MiB pages for a range that is about to be filled.
+func (d *Device) HugePages(addr uint64, n int64) { d.hbm.huge(int64(addr-d.hbm.base), n) }
+
+// SetPeer lets this device reach another one's memory, or not. Call it from Port.Call.
+func (d *Device) SetPeer(o *Device, on bool) {
+	if on {
+		d.peers |= 1 << o.id
+	} else {
+		d.peers &^= 1 << o.id
+	}
+}
+
+func (d *Device) copyTime(dir trace.Dir, bytes int64) int64 {
+	return 2000 + bytes/20
+}

@@ -1,0 +1,24 @@
+// Package sim is the hardware: the simulated NPUs of one process. Its face is what a driver sees of a real device:
+// 64-byte task descriptors in rings, doorbells, events, page tables, memory, and faults that come back as interrupts.
+// Above it package runtime makes streams, events and contexts; beside it soc holds the chips, cost the time of an
+// operator and kernels the arithmetic.
+//
+// It is not a runtime: it knows no handles, no contexts, no ACL codes.
+//
+// # Time
+//
+// Device time is virtual, in integer nanoseconds. Each host thread has a Port, and a Port is a clock. The device
+// simulates no event later than the earliest running clock plus the doorbell latency (the horizon), so that nothing
+// a host thread still may do can come too late. Everything a host asks for reaches the device as an event at its
+// clock plus that latency and is answered from the state of that instant, never from the present state.
+// Events order by (time, kind, queue): outcomes do not depend on how fast the machine is.
+//
+// # Who drives
+//
+// There is no device goroutine. All devices of a Machine share one event queue with one owner at a time (Machine.owner).
+// A Port that waits takes ownership and drives until it is satisfied or stalled at the horizon, then parks. Whoever
+// publishes something afterwards wakes one parked Port. Device state needs no lock: it belongs to the owner.
+// A timer goroutine looks for blocked threads only while a Port is parked.
+//
+// Lock order: Queue.mu (shared queues) → Machine.owner → Machine.parkMu.
+package sim

@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"fmt"
+)
+
+// Addresses: each device has its own range, so that a pointer tells where it points; host memory that DMA can reach
+// has another.
+const (
+	deviceBase   = uint64(0x1240_0000_0000)
+	deviceStride = uint64(1) << 40
+	hostBase     = uint64(0x7000_0000_0000)
+	hostWindow   = int64(16) << 30
+)
+
+// Page is the granularity of mapping: 2 MiB.
+const Page = 2 << 20
+
+// Access is what a mapping allows.
+type Access uint8
+
+// Rights of a mapping, numbered as aclrtMemAccessFlags.
+const (
+	NoAccess  Access = 0
+	Read      Access = 1
+	ReadWrite Access = 3
+)
+
+// Space is an address space on a device: which pages its tasks may touch. The table holds for each page how many
+// pages with the same rights follow, so that checking a range is one look-up.
+type Space struct {
+	dev   *Device
+	pages []pageEntry
+}
+
+type pageEntry struct {
+	run    uint32 // pages from here on, this one included, with the same rights
+	rights Access
+}
+
+// NewSpace makes an empty address space.
+func (d *Device) NewSpace() *Space {
+	return &Space{dev: d, pages: make([]pageEntry, (len(d.hbm.mem)+Page-1)/Page)}
+}
+
+// Map gives rights to the pages of [addr, addr+n); NoAccess takes them away. addr and n are multiples of Page. Call
+// it from Port.Call or before anything runs.
+func (s *Space) Map(addr uint64, n int64, rights Access) {
+	first := int((addr - s.dev.hbm.base) / Page)
+	end := first + int(n/Page)
+	for i := end - 1; i >= first; i-- {
+		s.pages[i] = pageEntry{run: 1, rights: rights}
+		if i+1 < len(s.pages) && s.pages[i+1].rights == rights {
+			s.pages[i].run += s.pages[i+1].run
+		}
+	}
+	// The pages before see a longer or shorter run now.
+	for i := first - 1; i >= 0 && s.pages[i].rights != NoAccess; i-- {
+		run := uint32(1)
+		if s.pages[i+1].rights == s.pages[i].rights {
+			run += s.pages[i+1].run
+		}
+		if s.pages[i].run == run {
+			break
+		}
+		s.pages[i].run = run
+	}
+}
+
+// Resolve gives the memory of n bytes at a device or host address, or the fault that a core's memory unit (MTE)
+// raises: 0x26 with the address.
+func (s *Space) Resolve(addr uint64, n int, want Access) ([]byte, *Fault) {
+	w := s.dev.hbm
+	off := addr - w.base
+	if off < uint64(len(w.mem)) && n >= 0 && uint64(n) <= uint64(len(w.mem))-off {
+		if n == 0 {
+			return w.mem[off:off:off], nil
+		}
+		e := s.pages[off/Page]
+		last := (off + uint64(n) - 1) / Page
+		if e.rights&want == want && uint64(e.run) > last-off/Page {
+			return w.mem[off : off+uint64(n) : off+uint64(n)], nil
+		}
+	} else if b := s.dev.m.HostBytes(addr, n); b != nil {
+		return b, nil
+	} else if b := s.dev.peer(addr, n); b != nil {
+		return b, nil
+	}
+	return nil, &Fault{Code: CodeAICoreException, Addr: addr, HasAddr: true, Detail: fmt.Sprintf("MTE access of %d bytes to an address that is not mapped", n)}
+}
+
+// HostBytes is pinned host memory at an address, or nil.
+func (m *Machine) HostBytes(addr uint64, n int) []byte {
+	off := addr - m.host.base
+	if off >= uint64(len(m.host.mem)) || n < 0 || uint64(n) > uint64(len(m.host.mem))-off {
+		return nil
+	}
+	return m.host.mem[off : off+uint64(n) : off+uint64(n)]
+}
+
+// HostWindow is the range of addresses of pinned host memory.
+func (m *Machine) HostWindow() (base uint64, bytes int64) { return m.host.base, int64(len(m.host.mem)) }
+
+// peer is memory of another device that this one may reach.
+func (d *Device) peer(addr uint64, n int) []byte {
+	for _, o := range d.m.devices {
+		if o == d || d.peers&(1<<o.id) == 0 {
+			continue
+		}
+		w := o.hbm
+		if off := addr - w.base; off < uint64(len(w.mem)) && n >= 0 && uint64(n) <= uint64(len(w.mem))-off {
+			return w.mem[off : off+uint64(n) : off+uint64(n)]
+		}
+	}
+	return nil
+}
+
+// copyMemory moves the bytes of a Memcpy descriptor. Overlapping ranges behave as memmove.
+func (m *Machine) copyMemory(q *Queue, d *Desc) *Fault {
+	n := int(d[7])
+	src, f := q.space.Resolve(d[6], n, Read)
+	if f == nil {
+		var dst []byte
+		if dst, f = q.space.Resolve(d[5], n, ReadWrite); f == nil {
+			copy(dst, src)
+			return nil
+		}
+	}
+	f.Code = CodeSDMACopy
+	return f
+}
+
+func (m *Machine) setMemory(q *Queue, d *Desc) *Fault {
+	dst, f := q.space.Resolve(d[5], int(d[7]), ReadWrite)
+	if f != nil {
+		f.Code = CodeSDMACopy
+		return f
+	}
+	v := byte(d[6])
+	for i := range dst {
+		dst[i] = v
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package sim
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// The clock word of a port: clock in the upper 50 bits, doorbell count in the lower 14. A launch publishes both with
+// one compare-and-swap.
+const (
+	tailBits = 14
+	logSize  = 1 << tailBits
+	logMask  = logSize - 1
+)
+
+// Clock values that hold nothing back. They also say who may end the state; the low bits of a device wait carry the
+// request's number, since two waits in a row would look alike otherwise.
+const (
+	infOut  = int64(2) << 48 // outside the runtime, or detached: only the thread itself
+	infPeer = infOut + 1     // blocked on another host thread: only that thread
+	infDev  = int64(3) << 48 // blocked on the device: only the driver
+	never   = int64(1) << 62
+)
+
+// Doorbell is the latency from a host's submission to the scheduler, in device nanoseconds. It is the look-ahead of
+// the simulation.
+const Doorbell = 600
+
+// Port is a host thread's connection to the devices: a clock, a log of doorbells, and at most one pending wait. All
+// methods are for the one goroutine that is this host thread, except where they say otherwise.
+type Port struct {
+	word atomic.Uint64 // published clock and doorbell count
+	_    cacheLine
+
+	// The thread's own side.
+	m       *Machine
+	id      uint16
+	clock   int64
+	pub     uint64 // the word as this thread last knew it
+	tail    uint32
+	logHead uint32
+	req     request
+	seq     uint32
+	result  result
+	_       cacheLine
+
+	// Between the thread and whoever wakes it.
+	done    atomic.Uint32
+	parked  atomic.Uint32
+	expired atomic.Uint32 // declared outside by the watchdog
+	gid     atomic.Uint64
+	ch      chan struct{}
+	_       cacheLine
+
+	// The driver's side.
+	seen     atomic.Uint64 // the word as the driver last saw it
+	drained  atomic.Uint32 // doorbells taken from the log
+	seenTail uint32
+	seenSeq  uint32
+	dev      request // copy of req, taken when the wait was seen
+	gone     bool
+	stall    stall
+	log      [logSize]uint16
+}
+
+// stall is the watchdog's memory of a port that holds the others back.
+type stall struct {
+	word  uint64
+	looks int
+	since time.Time
+}
+
+// Clock is the thread's device-time clock in nanoseconds.
+func (p *Port) Clock() int64 { return p.clock }
+
+// Machine is where the port is attached.
+func (p *Port) Machine() *Machine { return p.m }
+
+// ID is the thread's number in the trace, from 1.
+func (p *Port) ID() uint16 { return p.id + 1 }
+
+// Spend advances the clock by the modelled host cost of a call. It is published with the next submission or wait;
+// the clock never stands still across a call that costs at least 1 ns.
+func (p *Port) Spend(ns int64) { p.clock += ns }
+
+// Submit writes t into q's ring and rings the doorbell: one store of 64 bytes and one compare-and-swap. It returns at
+// once unless the ring is full; then it drives the device until there is room. cost is the modelled host time of the
+// call. args, if any, are copied into the queue's argument ring (at most ArgWords), so that the caller's memory can be
+// reused at once. It returns the task's position in the queue. An error is a deadlock of the whole program.
+func (p *Port) Submit(q *Queue, t *Task, args []uint64, cost int64) (uint64, error) {
+	if q.shared {
+		return p.submitShared(q, t, args, cost)
+	}
+	if q.tail-q.headSeen >= q.room {
+		if err := p.waitRoom(q, q.tail); err != nil {
+			return 0, err
+		}
+	}
+	return p.submit(q, t, args, cost), nil
+}
+
+func (p *Port) submit(q *Queue, t *Task, args []uint64, cost int64) uint64 {
+	pos := q.tail
+	if len(args) > 0 {
+		t.Args = q.putArgs(pos&q.mask, args)
+	}
+	p.clock += cost
+	if p.clock <= q.last {
+		p.clock = q.last + 1
+	}
+	q.last = p.clock
+	t.put(&q.ring[pos&q.mask], q.id, q.task, p.id+1, p.clock+Doorbell)
+	q.tail = pos + 1
+	if q.task++; q.task == 65535 {
+		q.task = 0
+	}
+	p.ring(q)
+	return pos
+}
+
+// submitShared is Submit for queues that several threads fill. No lock is held across a wait.
+func (p *Port) submitShared(q *Queue, t *Task, args []uint64, cost int64) (uint64, error) {
+	for {
+		q.mu.Lock()
+		if q.tail-q.headSeen < q.room || q.hasRoom() {
+			pos := p.submit(q, t, args, cost)
+			q.mu.Unlock()
+			return pos, nil
+		}
+		tail := q.tail
+		q.mu.Unlock()
+		if err := p.block(request{kind: waitRoom, queue: q, pos: tail - q.room*3/4}); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// hasRoom re-reads the head, as the host re-reads the head register of a full ring.
+func (q *Queue) hasRoom() bool {
+	q.headSeen = q.head.Load()
+	return q.tail-q.headSeen < q.room
+}
+
+func (p *Port) waitRoom(q *Queue, tail uint64) error {
+	if q.hasRoom() {
+		return nil
+	}
+	err := p.block(request{kind: waitRoom, queue: q, pos: tail - q.room*3/4})
+	q.headSeen = q.head.Load()
+	return err
+}
+
+// ring publishes the clock and one doorbell of q.
+func (p *Port) ring(q *Queue) {
+	p.log[p.tail] = q.id
+	next := (p.tail + 1) & logMask
+	if (next+1)&logMask == p.logHead {
+		p.logFull(next)
+	}
+	p.tail = next
+	p.publish(uint64(p.clock)<<tailBits|uint64(next), q)
+}
+
+// publish replaces the clock word. If the watchdog declared this thread outside meanwhile, it re-enters at the
+// device's present time; q is the queue of a descriptor that was just written and must not arrive in the past.
+func (p *Port) publish(w uint64, q *Queue) {
+	if !p.word.CompareAndSwap(p.pub, w) {
+		p.reenter(w, q)
+	} else {
+		p.pub = w
+	}
+	if p.m.hungry.Load() != 0 {
+		p.m.nudge(p.clock + Doorbell)
+	}
+}
+
+// logFull waits until the driver has taken doorbells out of the log.
+func (p *Port) logFull(next uint32) {
+	for {
+		p.logHead = p.drained.Load()
+		if (next+1)&logMask != p.logHead {
+			return
+		}
+		if p.m.tryOwn() {
+			p.m.drive(nil)
+			p.m.disown()
+		} else {
+			time.Sleep(20 * time.Microsecond)
+		}
+	}
+}
+
+func (p *Port) reenter(w uint64, q *Queue) {
+	m := p.m
+	m.own()
+	p.expired.Store(0)
+	clock := int64(w >> tailBits)
+	if m.now > p.clock {
+		p.clock = m.now
+		if q != nil {
+			q.ring[(q.tail-1)&q.mask][1] = uint64(p.clock + Doorbell)
+			q.last = p.clock
+		}
+		if clock < infOut {
+			clock = p.clock
+		}
+	}
+	p.pub = uint64(clock)<<tailBits | w&logMask
+	p.word.Store(p.pub)
+	m.disown()
+}
+
+// Outside runs f while this thread holds nothing back: f may block on anything. What the other threads do meanwhile
+// is ordered by wall time, and the trace says so.
+func (p *Port) Outside(f func()) {
+	m := p.m
+	m.outside.Add(1)
+	m.wallOrdered.Store(true)
+	p.publish(uint64(infOut)<<tailBits|uint64(p.tail), nil)
+	m.kick()
+	f()
+	m.own()
+	p.clock = max(p.clock, m.now)
+	p.expired.Store(0)
+	p.pub = uint64(p.clock)<<tailBits | uint64(p.tail)
+	p.word.Store(p.pub)
+	m.outside.Add(-1)
+	m.disown()
+}
+
+// Detach ends the port; it holds nothing back any more and must not be used again.
+func (p *Port) Detach() {
+	p.publish(uint64(infOut)<<tailBits|uint64(p.tail), nil)
+	p.m.own()
+	p.m.refresh()
+	p.gone = true
+	p.m.disown()
+	p.m.kick()
+}

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"encoding/binary"
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// queueState is where a queue stands on the device.
+type queueState uint8
+
+const (
+	qIdle    queueState = iota // nothing to do, the host has submitted nothing more
+	qQueued                    // a step event is pending
+	qReady                     // its head waits for an engine
+	qRunning                   // its head occupies an engine
+	qBlocked                   // its head waits for an event, a notify, a word or a model
+	qOff                       // a sunk queue that is not active
+)
+
+type cacheLine [64]byte
+
+// Queue is a submission queue: a ring of descriptors that one host thread fills (or several, under mu, if shared) and
+// that the device empties strictly in order. A sunk queue holds a program instead: its descriptors are written once
+// and executed by a model instance.
+type Queue struct {
+	// Immutable.
+	id       uint16
+	dev      *Device
+	space    *Space
+	prio     uint8 // rank for arbitration: 0 first
+	ring     []Desc
+	mask     uint64
+	room     uint64 // descriptors that fit
+	instance *Instance
+	name     uint32 // stream id for the trace
+	argBase  uint64 // device address of the argument ring
+	argMem   []byte
+	quiet    bool
+
+	// Producer side: the owning thread, or the holder of mu.
+	shared   bool
+	mu       sync.Mutex
+	tail     uint64
+	headSeen uint64
+	task     uint16
+	last     int64 // clock of the last submission
+	_        cacheLine
+
+	// Shared: descriptors retired.
+	head atomic.Uint64
+	_    cacheLine
+
+	// Device side, the owner's.
+	cur      uint64 // next descriptor to retire
+	known    uint64 // descriptors that have arrived
+	taskID   uint16
+	flip     uint16
+	state    queueState
+	engine   uint8
+	waited   bool // the head task was blocked before it could go on
+	dead     bool // destroyed: its remaining descriptors are dropped
+	fn       *Function
+	blocks   uint32 // of the head task
+	left     uint32 // blocks not started
+	inflight uint32 // blocks running
+	readyT   int64
+	startT   int64
+	freeT    int64 // when it went idle
+	blockNs  int64
+	code     uint32 // of the head task
+	fault    *Fault // not reported yet
+	waiters  []*Port
+	minWait  uint64
+}
+
+// QueueConfig says what a queue is made for.
+type QueueConfig struct {
+	Space    *Space // address space of its tasks
+	Priority uint8  // 0 greatest … 7 least
+	Default  bool   // a context's default stream
+	Depth    int    // ring entries; rounded up to a power of two
+	Usable   int    // entries that may be filled (the rest is held back); 0: Depth - 35
+	Stream   uint32 // number in the trace
+	Quiet    bool   // its doorbells and waits are not counted as interactions
+	Args     uint64 // device address of an argument ring of ArgBytes(Depth)
+}
+
+// ArgWords is how many argument words a launch can carry in its queue's argument ring.
+const ArgWords = 32
+
+// ringSize is the number of entries of a ring of the given depth.
+func ringSize(depth int) int {
+	size := 64
+	for size < depth {
+		size *= 2
+	}
+	return size
+}
+
+// ArgBytes is the size of the argument ring that belongs to a ring of the given depth.
+func ArgBytes(depth int) int { return ringSize(depth) * ArgWords * 8 }
+
+// putArgs copies the arguments of the task in a ring slot beside it and returns their device address.
+func (q *Queue) putArgs(slot uint64, args []uint64) uint64 {
+	b := q.argMem[slot*ArgWords*8:]
+	for i, a := range args {
+		binary.LittleEndian.PutUint64(b[8*i:], a)
+	}
+	return q.argBase + slot*ArgWords*8
+}
+
+// ranks: explicit queues by priority, then (policy preempt) the default queues.
+const (
+	rankDefault = 8
+	ranks       = 9
+)
+
+// NewQueue makes a queue on a device. Call it from Port.Call or before anything runs.
+func (m *Machine) NewQueue(dev *Device, c QueueConfig) (*Queue, error) {
+	if len(m.queues) > math.MaxUint16 {
+		return nil, ErrNoQueue
+	}
+	size := ringSize(c.Depth)
+	room := c.Usable
+	if room <= 0 || room > size-1 {
+		room = size - 35
+	}
+	q := &Queue{
+		id: uint16(len(m.queues)), dev: dev, space: c.Space, prio: min(c.Priority, 7), name: c.Stream,
+		ring: make([]Desc, size), mask: uint64(size - 1), room: uint64(room), minWait: math.MaxUint64, argBase: c.Args, quiet: c.Quiet,
+	}
+	if c.Args != 0 {
+		q.argMem = dev.Bytes(c.Args, ArgBytes(c.Depth))
+	}
+	if c.Default && m.cfg.Policy == Preempt {
+		q.prio = rankDefault
+	}
+	if n := len(m.freeQueues); n > 0 {
+		q.id = m.freeQueues[n-1]
+		m.freeQueues = m.freeQueues[:n-1]
+		m.queues[q.id] = q
+		return q, nil
+	}
+	m.queues = append(m.queues, q)
+	return q, nil
+}
+
+// DropQueue removes a queue whose tasks are done. Call it from Port.Call.
+func (m *Machine) DropQueue(q *Queue) {
+	q.dead = true
+	m.queues[q.id] = deadQueue
+	m.freeQueues = append(m.freeQueues, q.id)
+}
+
+// deadQueue takes the doorbells that were still under way to a queue that is gone.
+var deadQueue = &Queue{dead: true, state: qOff}
+
+// Share lets several ports submit to q. It cannot be undone.
+func (q *Queue) Share() { q.shared = true }
+
+// Submitted is the position after the last submission: the target of a wait for everything so far.
+func (q *Queue) Submitted() uint64 {
+	if q.shared {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+	}
+	return q.tail
+}
+
+// Args is the device address of the argument ring.
+func (q *Queue) Args() uint64 { return q.argBase }
+
+// Arrived and Retired are positions on the device's side: descriptors that have arrived, and those that are done.
+// Call them from Port.Call.
+func (q *Queue) Arrived() uint64 { return q.known }
+
+// Retired is described with Arrived.
+func (q *Queue) Retired() uint64 { return q.cur }
+
+// Device is the device that the queue belongs to.
+func (q *Queue) Device() *Device { return q.dev }
+
+// desc is the head descriptor.
+func (q *Queue) desc() *Desc { return &q.ring[q.cur&q.mask] }

@@ -1,0 +1,201 @@
+package sim
+
+// waitKind is what a blocked port waits for.
+type waitKind uint8
+
+const (
+	waitNone   waitKind = iota
+	waitQueue           // the queue has retired everything before pos
+	waitEvent           // generation pos of the event
+	waitNotify          // one record of the notify; consumes it
+	waitRoom            // room in a ring
+	waitTime            // everything before the port's clock is simulated; fn, if any, then runs on the device's state
+)
+
+// request is everything the driver needs to know of a wait. It is copied, never read through the port, since the
+// device may answer it long after the state it was made from has changed.
+type request struct {
+	kind    waitKind
+	queue   *Queue
+	pos     uint64
+	tail    uint64
+	event   *Event
+	notify  *Notify
+	fn      func()
+	clock   int64 // when it was made
+	timeout int64 // virtual ns until it expires; 0: never
+	cost    int64 // modelled host time from the release to the return
+}
+
+// result is what the driver leaves for a port that it releases.
+type result struct {
+	err     error
+	fault   *Fault
+	expired bool
+}
+
+// block makes a request and drives the device until it is answered. It returns a *Deadlock when nothing can ever
+// answer it.
+func (p *Port) block(r request) error {
+	r.clock = p.clock
+	p.req = r
+	p.seq++
+	p.result = result{}
+	p.done.Store(0)
+	w := uint64(infDev+int64(p.seq&0xffffff))<<tailBits | uint64(p.tail)
+	if !p.word.CompareAndSwap(p.pub, w) {
+		p.reenter(w, nil)
+		p.req.clock = p.clock
+	}
+	p.pub = w
+	p.await()
+	return p.result.err
+}
+
+// await drives until the driver, whoever it is, has released this port.
+func (p *Port) await() {
+	m := p.m
+	for p.done.Load() == 0 {
+		if m.tryOwn() {
+			m.drive(p)
+			m.disown()
+			if p.done.Load() != 0 {
+				break
+			}
+		}
+		p.park()
+	}
+	p.pub = p.word.Load()
+	p.clock = int64(p.pub >> tailBits)
+	// Leaving with others parked: if something can be simulated, one of them must drive.
+	m.kick()
+}
+
+// park sleeps until somebody has a reason for this port to look again. Publishers see hungry only after it is set,
+// and this port looks once more after setting it: one of the two notices.
+func (p *Port) park() {
+	m := p.m
+	p.parked.Store(1)
+	m.parkMu.Lock()
+	m.parkedPorts = append(m.parkedPorts, p)
+	m.hungry.Store(int32(len(m.parkedPorts)))
+	m.parkMu.Unlock()
+	if p.done.Load() == 0 && !m.canGo() {
+		m.watch()
+		<-p.ch
+	}
+	m.parkMu.Lock()
+	for i, x := range m.parkedPorts {
+		if x == p {
+			m.parkedPorts = append(m.parkedPorts[:i], m.parkedPorts[i+1:]...)
+			break
+		}
+	}
+	m.hungry.Store(int32(len(m.parkedPorts)))
+	m.parkMu.Unlock()
+	p.parked.Store(0)
+	select {
+	case <-p.ch:
+	default:
+	}
+}
+
+// post leaves a wake token. Tokens stick and spurious ones are harmless, so it never blocks.
+func (p *Port) post() {
+	select {
+	case p.ch <- struct{}{}:
+	default:
+	}
+}
+
+// kick wakes one parked port if something can be simulated and nobody drives.
+func (m *Machine) kick() {
+	if m.hungry.Load() == 0 || !m.canGo() {
+		return
+	}
+	m.parkMu.Lock()
+	if len(m.parkedPorts) > 0 {
+		p := m.parkedPorts[0]
+		if p.parked.CompareAndSwap(1, 2) {
+			p.post()
+		}
+	}
+	m.parkMu.Unlock()
+}
+
+// nudge tells the stalled that something now happens at time t.
+func (m *Machine) nudge(t int64) {
+	for {
+		w := m.nextT.Load()
+		if w <= t || m.nextT.CompareAndSwap(w, t) {
+			break
+		}
+	}
+	m.kick()
+}
+
+// canGo: nobody drives, and something can be simulated or has not been looked at.
+func (m *Machine) canGo() bool {
+	if m.owner.Load() != 0 {
+		return false
+	}
+	if m.unseen() {
+		return true
+	}
+	b, _ := m.horizon()
+	return b > m.nextT.Load()
+}
+
+// unseen: a port has published doorbells or a wait that the driver has not looked at.
+func (m *Machine) unseen() bool {
+	for _, p := range m.portList() {
+		a, b := p.word.Load(), p.seen.Load()
+		if a&logMask != b&logMask || a != b && int64(a>>tailBits) >= infDev {
+			return true
+		}
+	}
+	return false
+}
+
+// horizon is the time before which the device may simulate, and the port that holds it there (nil: nobody).
+func (m *Machine) horizon() (int64, *Port) {
+	for {
+		e := m.epoch.Load()
+		b, who := never, (*Port)(nil)
+		for _, p := range m.portList() {
+			if c := int64(p.word.Load() >> tailBits); c < infOut && c+1+Doorbell < b {
+				b, who = c+1+Doorbell, p
+			}
+		}
+		if m.epoch.Load() == e {
+			return b, who
+		}
+	}
+}
+
+// WaitQueue blocks until the queue has retired everything before pos. timeout is in virtual nanoseconds, 0 for ever;
+// cost is the modelled host time of the return. It reports a fault that the queue met, which is then taken from it,
+// and whether the wait expired.
+func (p *Port) WaitQueue(q *Queue, pos uint64, timeout, cost int64) (fault *Fault, expired bool, err error) {
+	err = p.block(request{kind: waitQueue, queue: q, pos: pos, timeout: timeout, cost: cost})
+	return p.result.fault, p.result.expired, err
+}
+
+// WaitEvent blocks until the event has reached generation gen.
+func (p *Port) WaitEvent(e *Event, gen uint64, timeout, cost int64) (expired bool, err error) {
+	err = p.block(request{kind: waitEvent, event: e, pos: gen, timeout: timeout, cost: cost})
+	return p.result.expired, err
+}
+
+// WaitNotify blocks until the notify is recorded, and consumes the record.
+func (p *Port) WaitNotify(n *Notify, timeout, cost int64) (expired bool, err error) {
+	err = p.block(request{kind: waitNotify, notify: n, timeout: timeout, cost: cost})
+	return p.result.expired, err
+}
+
+// Call drives the device to this port's clock and runs f on the device's state of that instant. Whatever creates,
+// destroys or observes goes this way, so that it happens in virtual-time order. f must be short and must not wait.
+func (p *Port) Call(f func()) error {
+	p.clock++
+	return p.block(request{kind: waitTime, fn: f})
+}
