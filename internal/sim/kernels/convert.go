@@ -35,19 +35,13 @@ func loadF32(dst []float32, t tensor.DType, src []byte, off int) {
 	case tensor.Float32:
 		copy(dst, tensor.View[float32](src)[off:off+n])
 	case tensor.Float16:
-		f16Load(dst, tensor.View[uint16](src)[off:off+n])
+		tensor.HalfToFloat32s(dst, tensor.View[uint16](src)[off:off+n])
 	case tensor.BFloat16:
-		bf16Load(dst, tensor.View[uint16](src)[off:off+n])
+		tensor.BFloat16ToFloat32s(dst, tensor.View[uint16](src)[off:off+n])
 	case tensor.Float8E4M3:
-		miniLoad(dst, src[off:off+n], e4m3Format())
+		tensor.E4M3ToFloat32s(dst, src[off:off+n])
 	case tensor.Float8E5M2:
-		miniLoad(dst, src[off:off+n], e5m2Format())
-	}
-}
-
-func miniLoad(dst []float32, src []byte, f miniFormat) {
-	for i, c := range src {
-		dst[i] = float32(f.decode(uint16(c)))
+		tensor.E5M2ToFloat32s(dst, src[off:off+n])
 	}
 }
 
@@ -58,9 +52,13 @@ func storeF32(t tensor.DType, dst []byte, off int, src []float32, saturate bool)
 	case tensor.Float32:
 		copy(tensor.View[float32](dst)[off:off+n], src)
 	case tensor.Float16:
-		f16Store(tensor.View[uint16](dst)[off:off+n], src)
+		tensor.Float32ToHalfs(tensor.View[uint16](dst)[off:off+n], src)
 	case tensor.BFloat16:
-		bf16Store(tensor.View[uint16](dst)[off:off+n], src)
+		tensor.Float32ToBFloat16s(tensor.View[uint16](dst)[off:off+n], src)
+	case tensor.Float8E4M3:
+		tensor.Float32ToE4M3s(dst[off:off+n], src, saturate)
+	case tensor.Float8E5M2:
+		tensor.Float32ToE5M2s(dst[off:off+n], src, saturate)
 	default:
 		storeFloat(t, dst, off, src, saturate)
 	}
@@ -75,22 +73,16 @@ func storeFloat[F float32 | float64](t tensor.DType, dst []byte, off int, src []
 		convert(tensor.View[float32](dst)[off:off+n], src)
 	case tensor.Float64:
 		convert(tensor.View[float64](dst)[off:off+n], src)
-	case tensor.Float16, tensor.BFloat16:
-		f := halfFormat()
-		if t == tensor.BFloat16 {
-			f = bfloatFormat()
-		}
-		d := tensor.View[uint16](dst)[off : off+n]
-		for i, x := range src {
-			d[i] = f.encode(float64(x), false)
-		}
-	case tensor.Float8E4M3, tensor.Float8E5M2:
-		f := e4m3Format()
-		if t == tensor.Float8E5M2 {
-			f = e5m2Format()
+	case tensor.Float16, tensor.BFloat16, tensor.Float8E4M3, tensor.Float8E5M2:
+		most := math.Inf(1)
+		if saturate && t == tensor.Float8E4M3 {
+			most = 448
+		} else if saturate && t == tensor.Float8E5M2 {
+			most = 57344
 		}
 		for i, x := range src {
-			dst[off+i] = byte(f.encode(float64(x), saturate))
+			v := [1]float64{min(max(float64(x), -most), most)}
+			_ = tensor.EncodeFloats(dst, t, off+i, v[:]) // the range was checked above
 		}
 	case tensor.Int8:
 		clampTo(tensor.View[int8](dst)[off:off+n], src, math.MinInt8, math.MaxInt8)
