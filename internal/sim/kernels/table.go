@@ -6,9 +6,14 @@ var table = merge(
 	predicateOps(),
 	clipOps(),
 	viewOps(),
+	rearrangeOps(),
+	joinOps(),
+	rowOps(),
 	unaryOps(),
 	binaryOps(),
 	variadicOps(),
+	convOps(),
+	matmulOps(),
 )
 
 func merge(parts ...map[string]*Op) map[string]*Op {
