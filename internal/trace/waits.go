@@ -9,6 +9,7 @@ import (
 // Flags of Task.Flags.
 const (
 	FlagForeign uint8 = 1 << iota // the wait was released by another process: its record is not in this trace
+	FlagPart                      // a part of another row, as the contexts of a MIX kernel: counts and sums leave it out
 )
 
 // Waits finds the record that released a wait.

@@ -14,7 +14,7 @@ import (
 type Options struct {
 	Tasks   int // at least; the last iteration is completed
 	Devices int
-	Streams int // compute streams of a device, besides one that copies
+	Streams int // compute streams of a device, besides one that copies in and one that copies out
 	Seed    uint64
 }
 
@@ -35,6 +35,7 @@ func Into(c trace.Capture, o Options) int {
 	})
 	g.hbm = c.Intern("HBM in use (bytes)")
 	g.api.launch, g.api.copy = c.Intern("aclrtLaunchKernel"), c.Intern("aclrtMemcpyAsync")
+	g.api.sync = c.Intern("aclrtSynchronizeStream")
 	g.api.record, g.api.wait = c.Intern("aclrtRecordEvent"), c.Intern("aclrtStreamWaitEvent")
 	g.h2d, g.d2h = c.Intern("input"), c.Intern("output")
 	for i := range layers {
@@ -64,7 +65,7 @@ type generator struct {
 	layers   [layers]trace.Task // what the tasks of a layer have in common
 	hbm      trace.StringID
 	h2d, d2h trace.StringID
-	api      struct{ launch, copy, record, wait trace.StringID }
+	api      struct{ launch, copy, record, wait, sync trace.StringID }
 	event    uint32
 	count    int
 	tasks    []trace.Task
@@ -75,21 +76,22 @@ type generator struct {
 type device struct {
 	id      uint16
 	host    int64   // clock of the thread that submits to it
-	streams []int64 // the first copies
+	streams []int64 // the first copies in, the last copies out
 	next    []uint32
 	engine  map[trace.Engine][]int64
 }
 
 func newDevice(c trace.Capture, id uint16, streams int) device {
 	d := device{
-		id: id, streams: make([]int64, streams+1), next: make([]uint32, streams+1),
+		id: id, streams: make([]int64, streams+2), next: make([]uint32, streams+2),
 		engine: map[trace.Engine][]int64{
 			trace.EngineCube: make([]int64, 1), trace.EngineVector: make([]int64, 1),
 			trace.EngineDMA: make([]int64, dmas), trace.EngineAICPU: make([]int64, 1),
 		},
 	}
 	c.NameThread(id+1, fmt.Sprintf("worker %d", id))
-	c.NameStream(id, 0, "copy", 0)
+	c.NameStream(id, 0, "copy in", 0)
+	c.NameStream(id, uint32(streams)+1, "copy out", 0)
 	for s := 1; s <= streams; s++ {
 		c.NameStream(id, uint32(s), fmt.Sprintf("compute %d", s), min(s, 7))
 	}
@@ -125,19 +127,32 @@ func (g *generator) layer(i int) trace.Task {
 
 // iteration copies an input in, runs all layers on one of the compute streams, and copies the output out.
 func (g *generator) iteration(d *device, iter uint32) {
-	s := 1 + int(iter)%(len(d.streams)-1)
+	out := len(d.streams) - 1
+	s := 1 + int(iter)%(out-1)
+	g.throttle(d, s)
 	g.Counters([]trace.Counter{{Time: d.host, Name: g.hbm, Device: d.id, Value: float64(1+g.rng.IntN(8)) * (1 << 20)}})
 	g.submit(d, 0, g.api.copy, 0, trace.Task{Kind: trace.Memcpy, Engine: trace.EngineDMA, Dir: trace.HostToDevice, Name: g.h2d, Bytes: 1 << 20})
-	g.order(d, 0, s, iter)
+	g.order(d, 0, s)
 	for i := range g.layers {
 		g.submit(d, s, g.api.launch, 0, g.layers[i])
 	}
-	g.order(d, s, 0, iter)
-	g.submit(d, 0, g.api.copy, 0, trace.Task{Kind: trace.Memcpy, Engine: trace.EngineDMA, Dir: trace.DeviceToHost, Name: g.d2h, Bytes: 4096})
+	g.order(d, s, out)
+	g.submit(d, out, g.api.copy, 0, trace.Task{Kind: trace.Memcpy, Engine: trace.EngineDMA, Dir: trace.DeviceToHost, Name: g.d2h, Bytes: 4096})
+}
+
+// ahead is how far a thread may be before a stream, in nanoseconds.
+const ahead = 300_000
+
+// throttle makes the thread wait for stream s when it is too far ahead.
+func (g *generator) throttle(d *device, s int) {
+	if until := d.streams[s] - ahead; until > d.host {
+		g.spans = append(g.spans, trace.Span{Start: d.host, End: until, Name: g.api.sync, Thread: d.id + 1, Device: d.id, Task: trace.NoTask})
+		d.host = until
+	}
 }
 
 // order makes stream to wait for what stream from has been given so far.
-func (g *generator) order(d *device, from, to int, iter uint32) {
+func (g *generator) order(d *device, from, to int) {
 	g.event++
 	event, gen := 1+g.event%64, 1+g.event/64
 	done := g.submit(d, from, g.api.record, 0, trace.Task{Kind: trace.EventRecord, Event: event, Gen: gen})
@@ -146,8 +161,8 @@ func (g *generator) order(d *device, from, to int, iter uint32) {
 
 // submit runs k on stream s not before after, and returns its end.
 func (g *generator) submit(d *device, s int, api trace.StringID, after int64, k trace.Task) int64 {
-	call := trace.Span{Start: d.host, End: d.host + 200 + g.rng.Int64N(2000), Name: api, Thread: d.id + 1, Device: d.id, Stream: uint32(s), Task: d.next[s]}
-	d.host = call.End + g.rng.Int64N(300)
+	call := trace.Span{Start: d.host, End: d.host + 200 + g.rng.Int64N(500), Name: api, Thread: d.id + 1, Device: d.id, Stream: uint32(s), Task: d.next[s]}
+	d.host = call.End + g.rng.Int64N(100)
 	k.Submit, k.Device, k.Stream, k.Task, k.Thread = call.End, d.id, uint32(s), d.next[s], d.id+1
 	d.next[s]++
 	k.Ready = max(k.Submit, d.streams[s], after)

@@ -13,7 +13,7 @@ func TestTrace_isConsistentAndRepeatable(t *testing.T) {
 		if err := a.Check(); err != nil {
 			t.Errorf("%+v: %v", o, err)
 		}
-		if a.Tasks.Len() < o.Tasks || a.Spans.Len() != a.Tasks.Len() {
+		if a.Tasks.Len() < o.Tasks || a.Spans.Len() < a.Tasks.Len() {
 			t.Errorf("%+v: %d tasks, %d spans", o, a.Tasks.Len(), a.Spans.Len())
 		}
 		if !reflect.DeepEqual(a, b) {

@@ -1,0 +1,61 @@
+package stats
+
+import "npu/internal/trace"
+
+// Idle is how long streams stood still, by cause, from the first submission of the stream on.
+type Idle struct {
+	HostNs      int64 `json:"host_ns"`      // nothing was submitted
+	EventNs     int64 `json:"event_ns"`     // held by an event, notify or value of another stream
+	EngineNs    int64 `json:"engine_ns"`    // ready, and no engine was free
+	SchedulerNs int64 `json:"scheduler_ns"` // the scheduler's own time between tasks
+}
+
+// Total is the sum of all causes.
+func (i Idle) Total() int64 { return i.HostNs + i.EventNs + i.EngineNs + i.SchedulerNs }
+
+func (i *Idle) add(o Idle) {
+	i.HostNs += o.HostNs
+	i.EventNs += o.EventNs
+	i.EngineNs += o.EngineNs
+	i.SchedulerNs += o.SchedulerNs
+}
+
+type streamSum struct {
+	Stream
+	free int64 // when the task before ended
+	some bool
+}
+
+func (s *streamSum) add(k *trace.Task) {
+	if !s.some {
+		s.free, s.some = k.Submit, true
+	}
+	s.Tasks++
+	s.TotalNs += k.End - k.Start
+	if occupies(k) {
+		s.BusyNs += k.End - k.Start
+	}
+	s.Idle.add(waited(k, s.free))
+	s.free = max(s.free, k.End)
+}
+
+// waited splits the time from free, when the stream had nothing left to do, to the start of k. The run time of a wait
+// is waiting as well.
+func waited(k *trace.Task, free int64) Idle {
+	var i Idle
+	if k.Start > free {
+		submit := min(max(k.Submit, free), k.Start)
+		ready := min(max(k.Ready, submit), k.Start)
+		i.HostNs, i.SchedulerNs, i.EngineNs = submit-free, ready-submit, k.Start-ready
+	}
+	switch k.Kind {
+	case trace.EventWait, trace.NotifyWait, trace.ValueWait:
+		i.EventNs = i.SchedulerNs + i.EngineNs + max(k.End-max(k.Start, free), 0)
+		i.SchedulerNs, i.EngineNs = 0, 0
+	default:
+		if k.Engine == trace.EngineNone {
+			i.SchedulerNs, i.EngineNs = i.SchedulerNs+i.EngineNs, 0
+		}
+	}
+	return i
+}
