@@ -54,7 +54,7 @@ func (th *Thread) LoadKernel(name string, run *kernels.Kernel, in, out []int) (k
 	f.Blocks, f.BlockNs = uint32(max(1, k.Account.Blocks)), k.Account.BlockNs
 	err = th.port.Call(func() {
 		f.Name, f.Op = th.rt.strings.Intern(name), th.rt.strings.Intern(run.Type)
-		f.Account = th.rt.strings.AddAccount(account(k.Account))
+		f.Account = th.rt.strings.AddAccount(trace.Account(k.Account.Cycles))
 		k.id = th.rt.machine.Load(f)
 	})
 	return k, th.blocked(callLoadKernel.name, nil, err)
@@ -162,11 +162,4 @@ func (th *Thread) LaunchPrepared(k *Kernel, args Ptr, s *Stream) error {
 		return err
 	}
 	return th.submit(s, sim.Task{Func: k.id, Kind: trace.KernelAICore, Args: uint64(args)}, nil, callLaunch)
-}
-
-func account(a cost.Account) trace.Account {
-	return trace.Account{
-		Total: a.Total, Cube: a.Cube, Vector: a.Vector, Scalar: a.Scalar, MTE1: a.MTE1, MTE2: a.MTE2, MTE3: a.MTE3,
-		Fixpipe: a.Fixpipe, ICache: a.ICache, ReadBytes: a.ReadBytes, WriteBytes: a.WriteBytes, L2Hits: a.L2Hits, L2Misses: a.L2Misses,
-	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"npu/internal/sim/cost"
 	"npu/internal/sim/soc"
 	"npu/internal/trace"
 )
@@ -74,5 +75,5 @@ func (d *Device) SetPeer(o *Device, on bool) {
 }
 
 func (d *Device) copyTime(dir trace.Dir, bytes int64) int64 {
-	return 2000 + bytes/20
+	return cost.CopyNs(d.chip, cost.Dir(dir), bytes)
 }

@@ -188,12 +188,12 @@ func TestThreads_undeclaredBlocking(t *testing.T) {
 	k := r.kernel(trace.KernelAICore, 1, 50_000, nil)
 	a, b := r.Attach(0), r.Attach(0)
 	release := make(chan bool)
-	done := make(chan error)
+	done, gone := make(chan error), make(chan bool)
 	go func() {
 		b.Adopt()
 		<-release // holds the horizon at 0
 		b.Detach()
-		close(done)
+		close(gone)
 	}()
 	go func() {
 		a.Adopt()
@@ -213,7 +213,7 @@ func TestThreads_undeclaredBlocking(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("the waiting thread never came back")
 	}
-	<-done
+	<-gone
 	if !r.WallOrdered() || len(r.Warnings()) == 0 || !strings.Contains(r.Warnings()[0], "host thread") {
 		t.Errorf("wall-ordered %v, warnings %v", r.WallOrdered(), r.Warnings())
 	}

@@ -2,12 +2,14 @@ package kernels
 
 import "npu/internal/tensor"
 
-// vec is an operand of floating-point type as the vector unit sees it: loads give float32, stores round once.
+// vec is an operand as the vector unit sees it: loads give float32, stores round once (and expect whole numbers for
+// 8-bit integers).
 type vec struct {
 	f []float32 // float32 storage
 	h []uint16  // float16 or bfloat16 storage
 	d []float64 // float64 storage
-	b bool      // bfloat16
+	q []uint8   // int8 or uint8 storage
+	b bool      // bfloat16, int8
 }
 
 func newVec(t tensor.DType, mem []byte) vec {
@@ -18,6 +20,8 @@ func newVec(t tensor.DType, mem []byte) vec {
 		return vec{h: tensor.View[uint16](mem), b: true}
 	case tensor.Float64:
 		return vec{d: tensor.View[float64](mem)}
+	case tensor.Int8, tensor.Uint8:
+		return vec{q: mem, b: t == tensor.Int8}
 	}
 	return vec{f: tensor.View[float32](mem)}
 }
@@ -29,6 +33,10 @@ func (v vec) at(i int) float32 {
 		return v.f[i]
 	case v.d != nil:
 		return float32(v.d[i])
+	case v.q != nil && v.b:
+		return float32(int8(v.q[i]))
+	case v.q != nil:
+		return float32(v.q[i])
 	case v.b:
 		return tensor.BFloat16ToFloat32(v.h[i])
 	}
@@ -50,6 +58,10 @@ func (v vec) load(dst []float32, off, stride int) {
 	case v.d != nil:
 		for i := range dst {
 			dst[i] = float32(v.d[off+i*stride])
+		}
+	case v.q != nil:
+		for i := range dst {
+			dst[i] = v.at(off + i*stride)
 		}
 	case v.b:
 		for i := range dst {
@@ -86,6 +98,10 @@ func (v vec) store(off, stride int, src []float32) {
 	case v.d != nil:
 		for i, x := range src {
 			v.d[off+i*stride] = float64(x)
+		}
+	case v.q != nil:
+		for i, x := range src {
+			v.q[off+i*stride] = uint8(int32(x))
 		}
 	case v.b:
 		for i, x := range src {

@@ -185,3 +185,6 @@ func wantType(t tensor.DType, ok func(tensor.DType) bool) error {
 func errWant(what, want string, got tensor.DType) error {
 	return fmt.Errorf("%s must be %s, is %v", what, want, got)
 }
+
+// errEmpty says that there is nothing to choose from along an axis.
+func errEmpty(axis int) error { return fmt.Errorf("dimension %d is empty", axis) }
