@@ -16,12 +16,18 @@ var table = merge(
 	argOps(),
 	scanOps(),
 	topOps(),
+	selectOps(),
+	einsumOps(),
+	nmsOps(),
 	produceOps(),
 	unaryOps(),
 	binaryOps(),
 	variadicOps(),
 	convOps(),
 	matmulOps(),
+	poolOps(),
+	softmaxOps(),
+	normOps(),
 )
 
 func merge(parts ...map[string]*Op) map[string]*Op {
