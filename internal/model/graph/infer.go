@@ -23,6 +23,7 @@ const OpFault = "npu.Fault"
 func Infer(g *Graph) (notes []string, err error) {
 	w := &inferrer{opset: g.Opset, sub: map[*Value]*Value{}, why: map[*Value]string{}, blocked: map[*Value]bool{}}
 	names := outputNames(g)
+	RemoveDead(g) // what nobody wants need not be supported
 	err = w.graph(g)
 	if missing := w.missing(); missing != nil {
 		return nil, missing

@@ -197,6 +197,7 @@ var passCases = []passCase{
 	{"gelu", "Gelu Erf", func(b *onnx.Builder) {
 		b.Input("x", tensor.Float32, "2,8")
 		b.Scalar("root", 1.4142135)
+		b.Scalar("inverse", 0.70710677)
 		b.Scalar("one", 1)
 		b.Scalar("half", 0.5)
 		b.Node("Div", "x root", "a", nil)
@@ -205,7 +206,7 @@ var passCases = []passCase{
 		b.Node("Mul", "x c", "d", nil)
 		b.Node("Mul", "d half", "e", nil)
 		b.Node("Mul", "e half", "f", nil) // the same in another order
-		b.Node("Mul", "root f", "f2", nil)
+		b.Node("Mul", "inverse e", "f2", nil)
 		b.Node("Erf", "f2", "h", nil)
 		b.Node("Add", "one h", "i", nil)
 		b.Node("Mul", "i f", "y", nil)

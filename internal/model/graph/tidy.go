@@ -123,31 +123,38 @@ func finish(g *Graph, names []string) {
 	uniqueNames(g)
 }
 
-// uniqueNames gives values that share a name (branches that were put into the graph around them) names of their
-// own. Inputs and outputs of the model keep theirs.
+// register hands out names, each once.
+type register map[string]int // name: the last number tried
+
+func (r register) unique(s string) string {
+	name := s
+	for i := r[s]; r[name] > 0; {
+		i++
+		name = s + "_" + strconv.Itoa(i)
+		r[s] = i
+	}
+	r[name] = 1
+	return name
+}
+
+// uniqueNames gives values that share a name, and nodes that do (branches that were put into the graph around them),
+// names of their own. Inputs and outputs of the model keep theirs.
 func uniqueNames(g *Graph) {
-	taken := map[string]int{} // the last number tried
+	values, nodes := register{}, register{}
 	seen := map[*Value]bool{}
 	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
-		taken[v.Name], seen[v] = 1, true
+		values[v.Name], seen[v] = 1, true
+	}
+	fix := func(v *Value) {
+		if v != nil && !seen[v] {
+			seen[v] = true
+			v.Name = values.unique(v.Name)
+		}
 	}
 	var walk func(g *Graph)
-	fix := func(v *Value) {
-		if v == nil || seen[v] {
-			return
-		}
-		seen[v] = true
-		name := v.Name
-		for i := taken[v.Name]; taken[name] > 0; {
-			i++
-			name = v.Name + "_" + strconv.Itoa(i)
-			taken[v.Name] = i
-		}
-		v.Name = name
-		taken[name] = 1
-	}
 	walk = func(g *Graph) {
 		for _, n := range g.Nodes {
+			n.Name = nodes.unique(n.Name)
 			for _, v := range n.In {
 				fix(v)
 			}

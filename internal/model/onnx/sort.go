@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"slices"
 	"strings"
 
 	"npu/internal/problem"
@@ -65,12 +66,13 @@ func (c *converter) sort(nodes []*rawNode, sc *scope) ([]*rawNode, error) {
 				state[j] = open
 				stack = append(stack, frame{j, 0})
 			case open:
+				from := slices.IndexFunc(stack, func(f frame) bool { return f.node == j })
 				var names []string
-				for k := len(stack) - 1; ; k-- {
-					names = append(names, nodes[stack[k].node].title())
-					if stack[k].node == j || len(names) == 10 {
-						break
-					}
+				for _, f := range stack[from:min(len(stack), from+10)] {
+					names = append(names, nodes[f.node].title())
+				}
+				if len(stack) > from+10 {
+					names = append(names, "...")
 				}
 				return nil, problem.Damagedf("cycle%s: each of these nodes needs the next, and the last the first: %s", sc.place, strings.Join(names, ", "))
 			}

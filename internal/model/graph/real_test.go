@@ -1,0 +1,197 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"npu/internal/model/graph"
+	"npu/internal/model/onnx"
+	"npu/internal/sim/kernels"
+	"npu/internal/tensor"
+)
+
+// realModel is one folder of real data: a model, inputs and what another runtime computed from them.
+type realModel struct {
+	dir             string
+	Inputs, Outputs []struct {
+		Name, DType, File string
+		Shape             tensor.Shape
+	}
+}
+
+// realModels finds the real models beside the repository; without them the test is skipped.
+func realModels(t testing.TB) []realModel {
+	t.Helper()
+	root, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil || root == filepath.Dir(root) {
+			break
+		}
+		root = filepath.Dir(root)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "..", "shared", "data", "onnx", "*", "case.json"))
+	if err != nil || len(files) == 0 {
+		t.Skip("no real models at ../shared/data/onnx")
+	}
+	var out []realModel
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := realModel{dir: filepath.Dir(f)}
+		if err := json.Unmarshal(b, &m); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func (m realModel) load(t testing.TB, file, dtype string, s tensor.Shape) *tensor.Tensor {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(m.dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dt, err := tensor.ParseDType(dtype)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tensor.Tensor{DType: dt, Shape: s, Data: b}
+}
+
+// TestReal_outputs infers the real models and compares what they compute with another runtime's outputs, before and
+// after the passes.
+func TestReal_outputs(t *testing.T) {
+	for _, m := range realModels(t) {
+		t.Run(filepath.Base(m.dir), func(t *testing.T) {
+			model, err := onnx.Read(filepath.Join(m.dir, "model.onnx"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := model.Graph()
+			if err != nil {
+				t.Fatal(err)
+			}
+			shapes := map[string]tensor.Shape{}
+			in := map[string]*tensor.Tensor{}
+			for _, i := range m.Inputs {
+				shapes[i.Name] = i.Shape
+				in[i.Name] = m.load(t, i.File, i.DType, i.Shape)
+			}
+			if _, err := graph.Bind(g, shapes); err != nil {
+				t.Fatal(err)
+			}
+			notes, err := graph.Infer(g)
+			if errors.Is(err, kernels.ErrUnsupported) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range notes {
+				t.Log(s)
+			}
+			check := func(when string) {
+				t.Helper()
+				if err := graph.Check(g); err != nil {
+					t.Fatal(err)
+				}
+				if err := graph.CheckTypes(g); err != nil {
+					t.Fatal(err)
+				}
+				got, err := graph.Eval(g, in, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, o := range m.Outputs {
+					if g.Outputs[i].Name != o.Name {
+						t.Errorf("output %d is called %q, want %q", i, g.Outputs[i].Name, o.Name)
+					}
+					m.compare(t, when, got[i], m.load(t, o.File, o.DType, o.Shape))
+				}
+				t.Log(when, graph.Ops(g))
+			}
+			check("before")
+			stats, err := graph.Optimize(g, graph.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Log(stats)
+			check("after")
+		})
+	}
+}
+
+// compare holds |a-b| <= 1e-4 + 1e-4|b|; for mlsd, whose reference differs from itself, 1e-4 of the greatest.
+func (m realModel) compare(t *testing.T, when string, got, want *tensor.Tensor) {
+	t.Helper()
+	if got.DType != want.DType || !got.Shape.Equal(want.Shape) {
+		t.Errorf("%s: output is %v, want %v", when, got, want)
+		return
+	}
+	if want.DType != tensor.Float32 {
+		return
+	}
+	a, b := tensor.View[float32](got.Data), tensor.View[float32](want.Data)
+	atol, rtol := 1e-4, 1e-4
+	if filepath.Base(m.dir) == "mlsd-320-tiny" {
+		atol, rtol = 0, 0
+		for _, x := range b {
+			atol = max(atol, 1e-4*math.Abs(float64(x)))
+		}
+	}
+	worst := 0.0
+	for i := range b {
+		d := math.Abs(float64(a[i]) - float64(b[i]))
+		if !(d <= atol+rtol*math.Abs(float64(b[i]))) {
+			t.Errorf("%s: element %d is %g, want %g", when, i, a[i], b[i])
+			return
+		}
+		worst = max(worst, d)
+	}
+	t.Logf("%s: worst difference %.2g", when, worst)
+}
+
+// The run-time If on the sampling rate stays; the Ifs on shapes are gone.
+func TestReal_sileroBranches(t *testing.T) {
+	for _, m := range realModels(t) {
+		if filepath.Base(m.dir) != "silero-vad-v5" {
+			continue
+		}
+		model, err := onnx.Read(filepath.Join(m.dir, "model.onnx"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if model.Ops["If"] != 25 {
+			t.Fatalf("the file has %d Ifs", model.Ops["If"])
+		}
+		g, err := model.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shapes := map[string]tensor.Shape{}
+		for _, i := range m.Inputs {
+			shapes[i.Name] = i.Shape
+		}
+		if _, err := graph.Bind(g, shapes); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := graph.Infer(g); errors.Is(err, kernels.ErrUnsupported) {
+			t.Skip(err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if n := graph.Ops(g)["If"]; n != 1 {
+			t.Errorf("%d Ifs are left, want the one on sr", n)
+		}
+		t.Log(slices.Sorted(maps.Keys(graph.Ops(g))))
+	}
+}
