@@ -23,21 +23,32 @@ type Kernel struct {
 	fault   uint32 // device code of an error of the arithmetic
 }
 
-// LoadKernel makes a compiled operator launchable. in and out are the sizes of its operands in bytes, -1 for one that
-// is left out. The arguments of a launch are the addresses of the operands that are there, inputs first, and, if
-// run.Workspace > 0, that of the workspace (aclrtBinaryGetFunction).
-func (th *Thread) LoadKernel(name string, run *kernels.Kernel, in, out []int) (k *Kernel, err error) {
+// KernelConfig is a compiled operator with what a launch needs to know of it.
+type KernelConfig struct {
+	Name string // of the node, for the trace
+	Run  *kernels.Kernel
+	// In and Out are the sizes of the operands in bytes, -1 for one that is left out.
+	In, Out []int
+	// Control makes the kernel compute even when the runtime is open for timing only: what the device does next
+	// depends on its result.
+	Control bool
+}
+
+// LoadKernel makes a compiled operator launchable. The arguments of a launch are the addresses of the operands that
+// are there, inputs first, and, if Run.Workspace > 0, that of the workspace (aclrtBinaryGetFunction).
+func (th *Thread) LoadKernel(c KernelConfig) (k *Kernel, err error) {
 	t := th.begin(callLoadKernel)
 	defer func() { th.end(callLoadKernel, t, err) }()
 	ctx, err := th.context(callLoadKernel)
 	if err != nil {
 		return nil, err
 	}
-	k = &Kernel{dev: ctx.dev, Name: name, run: run, in: in, out: out}
-	k.exec = kernels.Exec{In: make([][]byte, len(in)), Out: make([][]byte, len(out)), Workers: th.rt.workers}
+	run := c.Run
+	k = &Kernel{dev: ctx.dev, Name: c.Name, run: run, in: c.In, out: c.Out}
+	k.exec = kernels.Exec{In: make([][]byte, len(c.In)), Out: make([][]byte, len(c.Out)), Workers: th.rt.workers}
 	chip := ctx.dev.hw.Chip()
 	k.Account = cost.Estimate(chip, run.Core, run.Blocks, run.Work)
-	f := &sim.Function{Run: k.compute, Bytes: run.Work.ReadBytes + run.Work.WriteBytes}
+	f := &sim.Function{Run: k.compute, Control: c.Control, Bytes: run.Work.ReadBytes + run.Work.WriteBytes}
 	switch run.Core {
 	case cost.AIV:
 		f.Kind, k.fault = trace.KernelAIVector, sim.CodeVectorException
@@ -53,7 +64,7 @@ func (th *Thread) LoadKernel(name string, run *kernels.Kernel, in, out []int) (k
 	}
 	f.Blocks, f.BlockNs = uint32(max(1, k.Account.Blocks)), k.Account.BlockNs
 	err = th.port.Call(func() {
-		f.Name, f.Op = th.rt.strings.Intern(name), th.rt.strings.Intern(run.Type)
+		f.Name, f.Op = th.rt.strings.Intern(c.Name), th.rt.strings.Intern(run.Type)
 		f.Account = th.rt.strings.AddAccount(trace.Account(k.Account.Cycles))
 		k.id = th.rt.machine.Load(f)
 	})

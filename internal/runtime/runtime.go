@@ -137,3 +137,13 @@ func (rt *Runtime) nameOf(f *sim.Fault) string {
 	}
 	return ""
 }
+
+// Meta describes the runtime's devices for a trace of the program or model of that name.
+func (rt *Runtime) Meta(program string) trace.Meta {
+	c, d := rt.cfg.Chip, rt.devices[0].hw
+	return trace.Meta{
+		Chip: c.Name, Model: program, Policy: rt.cfg.Policy.String(), Devices: len(rt.devices), ClockMHz: c.CubeMHz,
+		CubeCores: d.Units(trace.EngineCube), VectorCores: d.Units(trace.EngineVector), DMAEngines: d.Units(trace.EngineDMA),
+		AICPUs: d.Units(trace.EngineAICPU), WallOrdered: rt.WallOrdered(),
+	}
+}

@@ -78,7 +78,7 @@ func addKernel(t testing.TB, th *Thread, n int) *Kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return must[*Kernel](t)(th.LoadKernel("add", k, []int{4 * n, 4 * n}, []int{4 * n}))
+	return must[*Kernel](t)(th.LoadKernel(KernelConfig{Name: "add", Run: k, In: []int{4 * n, 4 * n}, Out: []int{4 * n}}))
 }
 
 // The pattern of every program: copy in, launch, copy out.

@@ -34,6 +34,8 @@ type Function struct {
 	BlockNs int64  // device time of one block
 	Bytes   int64  // global memory traffic of a launch
 	Account uint32
+	// Control makes it compute even where only time is wanted: the flow of the program depends on it.
+	Control bool
 	// Run computes a launch's result; nil computes nothing. A fault ends the task.
 	Run func(c *Call) *Fault
 }
@@ -169,7 +171,7 @@ func (m *Machine) dispatchEngine(d *Device, e uint8) {
 func (m *Machine) begin(q *Queue) {
 	q.startT = m.now
 	q.state = qRunning
-	if m.cfg.TimingOnly {
+	if m.cfg.TimingOnly && q.fn != nil && !q.fn.Control {
 		return
 	}
 	d := q.desc()

@@ -30,7 +30,7 @@ func (p Policy) String() string { return [...]string{"preempt", "reference"}[p&1
 type Config struct {
 	Chips      []*soc.Chip // one a device
 	Policy     Policy
-	TimingOnly bool // skip the arithmetic, nothing else
+	TimingOnly bool // skip the arithmetic of kernels, nothing else
 	// Recorder takes a row for each finished task; nil records nothing.
 	Recorder trace.Sink
 	// MemoryBytes limits the memory of each device; 0 takes the chip's.

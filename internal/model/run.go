@@ -1,0 +1,173 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"npu/internal/problem"
+	"npu/internal/runtime"
+	"npu/internal/sim"
+	"npu/internal/sim/soc"
+	"npu/internal/tensor"
+	"npu/internal/trace"
+)
+
+// RunOptions is one run of a model on a device of its own.
+type RunOptions struct {
+	Chip       *soc.Chip
+	Mode       Mode
+	Loop       Loop
+	Iterations int
+	Policy     sim.Policy
+	Threads    int // host threads for the arithmetic
+	TimingOnly bool
+	Inputs     map[string]*tensor.Tensor // missing ones are random
+	Seed       uint64
+	Spans      bool // record host calls too
+}
+
+// Result is what a run gave.
+type Result struct {
+	Outputs    []*tensor.Tensor // nil where only time was wanted
+	Random     []string         // inputs that were made up
+	Trace      *trace.Trace
+	DeviceTime int64 // ns from the first execution's arrival to the end of the last task
+	Counters   runtime.Counters
+	PeakHBM    int64
+	Faults     []error
+	Warnings   []string
+	LoadEnd    int64 // device time at which the model was loaded; what comes later is the run
+}
+
+// Run loads the model on a fresh device, executes it and reads the outputs. A fault on the device is an error of
+// class Failed; the result then holds the trace up to it.
+func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) {
+	rec := trace.NewRecorder()
+	rt, err := runtime.Open(runtime.Config{
+		Chip: o.Chip, Policy: o.Policy, TimingOnly: o.TimingOnly, Workers: o.Threads, Recorder: rec, Spans: o.Spans,
+	})
+	if err != nil {
+		return nil, err
+	}
+	th := rt.Attach()
+	res = &Result{}
+	defer func() {
+		if e := rt.Close(th); e != nil && err == nil {
+			err = problem.Mark(problem.Failed, e)
+		}
+		rec.SetMeta(rt.Meta(m.Name))
+		res.Trace = rec.Finish()
+		res.Warnings = append(res.Warnings, rt.Warnings()...)
+	}()
+	if err := th.SetDevice(0); err != nil {
+		return res, err
+	}
+	return res, m.run(ctx, th, o, res)
+}
+
+func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *Result) error {
+	inputs, err := m.inputs(o, res)
+	if err != nil {
+		return err
+	}
+	lo := LoadOptions{Mode: o.Mode}
+	n := max(1, o.Iterations)
+	executions := n
+	if o.Loop == SinkLoop {
+		if o.Mode == Eager {
+			return problem.Usagef("--loop sink needs --mode graph: a loop on the device runs a sunk graph")
+		}
+		lo.SinkIterations, executions = n, 1
+	}
+	s, err := m.Load(th, lo)
+	if err != nil {
+		return problem.Mark(problem.Failed, err)
+	}
+	before, err := th.Counters()
+	if err != nil {
+		return err
+	}
+	res.LoadEnd = th.Clock()
+	for i, t := range inputs {
+		if err := s.SetInput(i, t); err != nil {
+			return err
+		}
+	}
+	start := th.Clock()
+	for i := range executions {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err := s.Execute()
+		if err == nil {
+			err = s.Wait()
+		}
+		if err != nil {
+			return problem.Mark(problem.Failed, fmt.Errorf("execution %d: %w", i+1, err))
+		}
+	}
+	mid, err := th.Counters()
+	if err != nil {
+		return err
+	}
+	res.DeviceTime = mid.DeviceTime - start
+	if !o.TimingOnly {
+		for i := range m.Plan.Outputs {
+			t, err := s.Output(i)
+			if err != nil {
+				return problem.Mark(problem.Failed, err)
+			}
+			res.Outputs = append(res.Outputs, t)
+		}
+	}
+	after, err := th.Counters()
+	if err != nil {
+		return err
+	}
+	res.Counters = runtime.Counters{
+		Tasks: after.Tasks - before.Tasks, Doorbells: after.Doorbells - before.Doorbells, HostWaits: after.HostWaits - before.HostWaits,
+		HostCopies: after.HostCopies - before.HostCopies, Faults: after.Faults - before.Faults, DeviceTime: res.DeviceTime,
+	}
+	_, _, res.PeakHBM, err = th.MemInfo()
+	return err
+}
+
+// inputs collects a tensor for every input, random where none was given.
+func (m *Model) inputs(o RunOptions, res *Result) ([]*tensor.Tensor, error) {
+	out := make([]*tensor.Tensor, len(m.Plan.Inputs))
+	for i, p := range m.Plan.Inputs {
+		if t := o.Inputs[p.Name]; t != nil {
+			out[i] = t
+			continue
+		}
+		t, err := random(p.DType, p.Shape, o.Seed+uint64(i))
+		if err != nil {
+			return nil, fmt.Errorf("input %q: %w", p.Name, err)
+		}
+		out[i] = t
+		res.Random = append(res.Random, p.Name)
+	}
+	return out, nil
+}
+
+// random makes a tensor from a seed: floats in [-1, 1), integers 0 or 1, so that they are valid as most indices.
+func random(t tensor.DType, s tensor.Shape, seed uint64) (*tensor.Tensor, error) {
+	out, err := tensor.New(t, s)
+	if err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
+	n := s.Count()
+	v := make([]float64, 1)
+	for i := range n {
+		v[0] = float64(float32(rng.Float64()*2 - 1))
+		if !t.Float() {
+			v[0] = float64(rng.IntN(2))
+		}
+		if err := tensor.EncodeFloats(out.Data, t, i, v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

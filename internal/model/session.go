@@ -1,0 +1,340 @@
+package model
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"npu/internal/model/plan"
+	"npu/internal/problem"
+	"npu/internal/runtime"
+	"npu/internal/sim"
+	"npu/internal/tensor"
+)
+
+// Mode is how a loaded model is executed.
+type Mode string
+
+// Modes: one launch per compiled task, or one sunk graph.
+const (
+	Eager Mode = "eager"
+	Sunk  Mode = "graph"
+)
+
+// Loop is who drives the iterations.
+type Loop string
+
+// Loops: the host executes each iteration and waits for it, or the device counts.
+const (
+	HostLoop Loop = "host"
+	SinkLoop Loop = "sink"
+)
+
+// LoadOptions is how a model is put on a device.
+type LoadOptions struct {
+	Mode Mode
+	// SinkIterations > 0 makes one execution of the sunk model run so many iterations, counted on the device.
+	SinkIterations int
+}
+
+// Session is a model on a device: weights resident, features, inputs and outputs in device memory, kernels loaded and,
+// in graph mode, the steps sunk. It belongs to the Thread that loaded it.
+type Session struct {
+	m       *Model
+	th      *runtime.Thread
+	mode    Mode
+	stream  *runtime.Stream
+	weights runtime.Ptr
+	feature runtime.Ptr
+	inputs  []runtime.Ptr
+	outputs []runtime.Ptr
+	launch  map[*plan.Step]*launch
+	sunk    *runtime.Model
+	counter runtime.Ptr // iteration counter and limit of a sunk loop
+	turns   int
+}
+
+// launch is a step's kernel with its arguments.
+type launch struct {
+	kernel *runtime.Kernel
+	args   []uint64
+}
+
+// Load puts the model on the current device of th. The constants of the file are dropped from the host afterwards.
+func (m *Model) Load(th *runtime.Thread, o LoadOptions) (*Session, error) {
+	s := &Session{m: m, th: th, mode: o.Mode, launch: map[*plan.Step]*launch{}, turns: o.SinkIterations}
+	var err error
+	if s.stream, err = th.CreateStream(runtime.StreamConfig{Name: "model"}); err != nil {
+		return nil, err
+	}
+	p := m.Plan
+	for _, r := range []struct {
+		to *runtime.Ptr
+		n  int64
+	}{{&s.weights, p.Memory.WeightBytes}, {&s.feature, p.Memory.FeatureBytes}} {
+		if r.n > 0 {
+			if *r.to, err = th.Malloc(r.n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if s.inputs, err = s.ports(p.Inputs); err != nil {
+		return nil, err
+	}
+	if s.outputs, err = s.ports(p.Outputs); err != nil {
+		return nil, err
+	}
+	if err := s.loadWeights(); err != nil {
+		return nil, err
+	}
+	if err := s.loadKernels(p.Steps); err != nil {
+		return nil, err
+	}
+	if o.Mode == Sunk {
+		if err := s.sink(); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *Session) ports(list []plan.Port) ([]runtime.Ptr, error) {
+	out := make([]runtime.Ptr, len(list))
+	for i, p := range list {
+		var err error
+		if out[i], err = s.th.Malloc(max(1, p.Bytes)); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
+	return out, nil
+}
+
+// addr is the device address of a buffer.
+func (s *Session) addr(buffer int) runtime.Ptr {
+	b := &s.m.Plan.Buffers[buffer]
+	switch b.Region {
+	case plan.Weights:
+		return s.weights + runtime.Ptr(b.Offset)
+	case plan.Input:
+		return s.inputs[b.Index]
+	case plan.Output:
+		return s.outputs[b.Index]
+	}
+	return s.feature + runtime.Ptr(b.Offset)
+}
+
+// loadWeights fills the resident region in one upload: one copy on the bus, no second copy in host memory.
+func (s *Session) loadWeights() error {
+	p := s.m.Plan
+	if p.Memory.WeightBytes == 0 {
+		return nil
+	}
+	err := s.th.Upload(s.weights, p.Memory.WeightBytes, func(dst []byte) {
+		for i := range p.Weights {
+			w := &p.Weights[i]
+			b := &p.Buffers[w.Buffer]
+			to := dst[b.Offset : b.Offset+b.Bytes]
+			if w.Pack != nil {
+				w.Pack(to, w.Source.Data)
+			} else {
+				copy(to, w.Source.Data)
+			}
+		}
+	})
+	return err
+}
+
+func (s *Session) loadKernels(steps []plan.Step) error {
+	for i := range steps {
+		st := &steps[i]
+		if st.Kind == plan.Launch {
+			l, err := s.loadKernel(st)
+			if err != nil {
+				return err
+			}
+			s.launch[st] = l
+		}
+		if err := s.loadKernels(st.Then); err != nil {
+			return err
+		}
+		if err := s.loadKernels(st.Else); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Session) loadKernel(st *plan.Step) (*launch, error) {
+	l := &launch{}
+	sizes := func(ops []plan.Operand) []int {
+		n := make([]int, len(ops))
+		for i, o := range ops {
+			n[i] = -1
+			if o.Buffer >= 0 {
+				n[i] = int(o.Bytes)
+				l.args = append(l.args, uint64(s.addr(o.Buffer)))
+			}
+		}
+		return n
+	}
+	c := runtime.KernelConfig{Name: st.Name, Run: st.Kernel, Control: st.Control}
+	c.In = sizes(st.In)
+	c.Out = sizes(st.Out)
+	if st.Workspace.Buffer >= 0 {
+		l.args = append(l.args, uint64(s.addr(st.Workspace.Buffer)))
+	}
+	var err error
+	if l.kernel, err = s.th.LoadKernel(c); err != nil {
+		return nil, fmt.Errorf("node %s: %w", st.Name, err)
+	}
+	// More arguments than a launch carries: they get a block of their own, written once.
+	if len(l.args) > sim.ArgWords && s.mode == Eager {
+		block, err := s.th.Malloc(int64(8 * len(l.args)))
+		if err != nil {
+			return nil, err
+		}
+		err = s.th.Upload(block, int64(8*len(l.args)), func(dst []byte) {
+			for i, a := range l.args {
+				binary.LittleEndian.PutUint64(dst[8*i:], a)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		l.args = []uint64{uint64(block)}
+	}
+	return l, nil
+}
+
+// sink writes the steps into a model of the device. A sunk loop counts in a device word:
+//
+//	head:  counter = 0, start body
+//	body:  …steps…, counter += 1; if counter < limit start again and stop here; end
+//	again: start body
+func (s *Session) sink() error {
+	b, err := s.th.BuildModel()
+	if err != nil {
+		return err
+	}
+	head := b.Stream(true)
+	if s.turns == 0 {
+		s.steps(b, head, s.m.Plan.Steps)
+		head.End()
+		s.sunk, err = b.Build(s.name())
+		return err
+	}
+	if s.counter, err = s.th.Malloc(16); err != nil {
+		return err
+	}
+	err = s.th.Upload(s.counter, 16, func(dst []byte) { binary.LittleEndian.PutUint64(dst[8:], uint64(s.turns)) })
+	if err != nil {
+		return err
+	}
+	body, again := b.Stream(false), b.Stream(false)
+	head.WriteValue(s.counter, 0)
+	head.Active(body)
+	s.steps(b, body, s.m.Plan.Steps)
+	body.AddValue(s.counter, 1)
+	body.Switch(s.counter, sim.Less, s.counter+8, again)
+	body.End()
+	again.Active(body)
+	s.sunk, err = b.Build(s.name())
+	return err
+}
+
+func (s *Session) name() string {
+	if s.m.Name != "" {
+		return s.m.Name
+	}
+	return "model"
+}
+
+func (s *Session) steps(b *runtime.ModelBuilder, st *runtime.SunkStream, steps []plan.Step) {
+	for i := range steps {
+		x := &steps[i]
+		switch x.Kind {
+		case plan.Launch:
+			l := s.launch[x]
+			st.Launch(l.kernel, l.args)
+		case plan.Copy:
+			st.Copy(x.Name, s.addr(x.Out[0].Buffer), s.addr(x.In[0].Buffer), x.Out[0].Bytes)
+		case plan.Branch:
+			els, then := b.Label(), b.Label()
+			end := b.Label()
+			st.SwitchByIndex(s.addr(x.Cond.Buffer), els, then)
+			st.Place(els)
+			s.steps(b, st, x.Else)
+			st.Goto(end)
+			st.Place(then)
+			s.steps(b, st, x.Then)
+			st.Place(end)
+		}
+	}
+}
+
+// Execute submits one execution and waits for nothing. In graph mode that is one task; in eager mode one a step, and
+// at a branch the host waits and reads the condition.
+func (s *Session) Execute() error {
+	if s.mode == Sunk {
+		return s.th.ExecuteModel(s.sunk, s.stream)
+	}
+	return s.eager(s.m.Plan.Steps)
+}
+
+func (s *Session) eager(steps []plan.Step) error {
+	for i := range steps {
+		x := &steps[i]
+		var err error
+		switch x.Kind {
+		case plan.Launch:
+			if l := s.launch[x]; l.kernel.Words() > sim.ArgWords {
+				err = s.th.LaunchPrepared(l.kernel, runtime.Ptr(l.args[0]), s.stream)
+			} else {
+				err = s.th.LaunchKernel(l.kernel, l.args, s.stream)
+			}
+		case plan.Copy:
+			err = s.th.MemcpyAsync(s.addr(x.Out[0].Buffer), s.addr(x.In[0].Buffer), x.Out[0].Bytes, s.stream)
+		case plan.Branch:
+			var word [4]byte
+			if err = s.th.SynchronizeStream(s.stream); err != nil {
+				break
+			}
+			if err = s.th.MemcpyToHost(word[:], s.addr(x.Cond.Buffer)); err != nil {
+				break
+			}
+			if binary.LittleEndian.Uint32(word[:]) != 0 {
+				err = s.eager(x.Then)
+			} else {
+				err = s.eager(x.Else)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("node %s: %w", x.Name, err)
+		}
+	}
+	return nil
+}
+
+// Wait blocks until everything executed so far is done; it reports the first fault.
+func (s *Session) Wait() error { return s.th.SynchronizeStream(s.stream) }
+
+// SetInput copies a host tensor into an input of the model.
+func (s *Session) SetInput(i int, t *tensor.Tensor) error {
+	p := s.m.Plan.Inputs[i]
+	if t.DType != p.DType || !t.Shape.Equal(p.Shape) {
+		return problem.Usagef("input %q is %v[%v], got %v", p.Name, p.DType, p.Shape, t)
+	}
+	if len(t.Data) == 0 {
+		return nil
+	}
+	return s.th.MemcpyFromHost(s.inputs[i], t.Data)
+}
+
+// Output copies an output of the model to the host.
+func (s *Session) Output(i int) (*tensor.Tensor, error) {
+	p := s.m.Plan.Outputs[i]
+	t, err := tensor.New(p.DType, p.Shape)
+	if err != nil || len(t.Data) == 0 {
+		return t, err
+	}
+	return t, s.th.MemcpyToHost(t.Data, s.outputs[i])
+}
