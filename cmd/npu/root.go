@@ -43,6 +43,7 @@ offline models, profiling data, dumps and logs.`,
 		newVersionCmd(a),
 		newCompletionCmd(a),
 		newManCmd(a),
+		newTraceCmd(a),
 	)
 	for _, c := range commands(root) {
 		c.Args = usageArgs(c.Args)

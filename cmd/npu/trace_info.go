@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"npu/internal/trace"
+	"npu/internal/trace/stats"
+)
+
+type traceInfoOptions struct {
+	*app
+	json bool
+	file string
+}
+
+func newTraceInfoCmd(a *app) *cobra.Command {
+	o := &traceInfoOptions{app: a}
+	c := &cobra.Command{
+		Use:   "info FILE",
+		Short: "Say what a trace holds",
+		Example: `  npu trace info run.npt
+  npu trace info --json run.npt`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.file = args[0]
+			return runTraceInfo(c.Context(), o)
+		},
+	}
+	c.Flags().BoolVar(&o.json, "json", false, "print as JSON")
+	return c
+}
+
+func runTraceInfo(ctx context.Context, o *traceInfoOptions) error {
+	return readTrace(ctx, o.file, func(t *trace.Trace) error {
+		in := stats.NewInfo(t)
+		if o.json {
+			return o.printJSON(in)
+		}
+		return printTraceInfo(o.streams, &in)
+	})
+}
+
+func printTraceInfo(s *streams, in *stats.Info) error {
+	rows := [][2]string{{"format", in.Format}}
+	add := func(key, value string) {
+		if value != "" {
+			rows = append(rows, [2]string{key, value})
+		}
+	}
+	add("chip", in.Chip)
+	add("model", in.Model)
+	add("policy", in.Policy)
+	add("devices", fmt.Sprint(in.Devices))
+	if in.Ranks > 0 {
+		add("ranks", fmt.Sprint(in.Ranks))
+	}
+	add("streams", fmt.Sprint(in.Streams))
+	add("tasks", fmt.Sprint(in.Tasks))
+	for _, kind := range slices.Sorted(maps.Keys(in.ByKind)) {
+		add("  "+kind, fmt.Sprint(in.ByKind[kind]))
+	}
+	add("host calls", fmt.Sprint(in.HostCalls))
+	add("device time", s.ns(in.DeviceTimeNs))
+	add("span", s.ns(in.SpanNs))
+	if in.WallOrdered {
+		add("order", "wall time decided the order of some tasks: another run may differ")
+	}
+	if in.LostRecords > 0 {
+		add("lost records", fmt.Sprint(in.LostRecords))
+	}
+	if in.BadRecords > 0 {
+		add("bad records", fmt.Sprint(in.BadRecords))
+	}
+	for _, m := range in.Missing {
+		add("missing", m)
+	}
+	for _, r := range rows {
+		if _, err := fmt.Fprintf(s.out, "%-24s %s\n", r[0], r[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
