@@ -237,6 +237,7 @@ func (p *packer) pack(dst []float32, src []byte) {
 // batch index i uses matrix number[i]. start is where they begin in the packed weight.
 func (s *side) prepack(width, lanes, depth int, offsets, number []int, start int) *packer {
 	p := &packer{*s, width, lanes, depth, offsets}
+	p.start = start
 	s.packed, s.start, s.base, s.dtype, s.gather = true, start, number, tensor.Float32, nil
 	return p
 }

@@ -28,6 +28,7 @@ var table = merge(
 	poolOps(),
 	softmaxOps(),
 	normOps(),
+	rnnOps(),
 )
 
 func merge(parts ...map[string]*Op) map[string]*Op {
