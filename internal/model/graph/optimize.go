@@ -40,10 +40,12 @@ var passes = []pass{
 	{"common", mergeCommon},
 	{"batch-norm", foldBatchNorm},
 	{"conv-scale", foldScale},
+	{"conv-input", foldInput},
 	{"layer-norm", fuseLayerNorm},
 	{"hard-swish", fuseHardSwish},
 	{"silu", fuseSilu},
 	{"gelu", fuseGelu},
+	{"arithmetic", simplify},
 	{"fuse-conv", fuseConv},
 	{"fuse-matmul", fuseMatMul},
 }

@@ -144,6 +144,34 @@ var passCases = []passCase{
 		b.Node("Conv", "b w", "y", nil)
 		b.Output("y", tensor.Float32, "1,2,3,3")
 	}},
+	{"conv-input", "Conv FusedConv", func(b *onnx.Builder) {
+		b.Input("x", tensor.Float32, "1,4,5,5")
+		b.Floats("w", tensor.Shape{6, 2, 1, 1})
+		b.Floats("w3", tensor.Shape{4, 6, 3, 3})
+		b.Floats("s", tensor.Shape{4, 1, 1}, 2, -3, 4, .5)
+		b.Floats("t", tensor.Shape{4, 1, 1}, 1, 2, 3, 4)
+		b.Floats("u", tensor.Shape{1}, .7)
+		b.Floats("v", tensor.Shape{1}, .3)
+		b.Node("Mul", "x s", "a", nil)
+		b.Node("Add", "t a", "b", nil)
+		b.Node("Conv", "b w", "c", attrs{"group": int64(2)})
+		b.Node("Relu", "c", "d", nil)
+		b.Node("Mul", "d u", "e", nil)
+		b.Node("Add", "e v", "f", nil)
+		b.Node("Conv", "f w3", "y", attrs{"pads": []int64{1, 1, 1, 1}})
+		b.Output("y", tensor.Float32, "1,4,5,5")
+	}},
+	{"arithmetic", "Pow Div Mul", func(b *onnx.Builder) {
+		b.Input("x", tensor.Float32, "2,3")
+		b.Scalar("two", 2)
+		b.Scalar("half", 0.5)
+		b.Floats("ten", tensor.Shape{1}, 10)
+		b.Node("Pow", "x two", "a", nil)
+		b.Node("Pow", "a half", "b", nil)
+		b.Node("Mul", "ten b", "c", nil)
+		b.Node("Div", "c two", "y", nil)
+		b.Output("y", tensor.Float32, "2,3")
+	}},
 	{"residual", "Conv FusedConv", func(b *onnx.Builder) {
 		b.Input("x", tensor.Float32, "1,2,3,3")
 		b.Floats("w", tensor.Shape{2, 2, 3, 3})
@@ -251,6 +279,14 @@ var passCases = []passCase{
 		b.Node("Div", "s root", "d", nil)
 		b.Node("Add", "d mask", "y", nil)
 		b.Output("y", tensor.Float32, "1,2,3,3")
+	}},
+	{"matmul-factor", "MatMul FusedMatMul", func(b *onnx.Builder) {
+		b.Input("q", tensor.Float32, "2,3,4")
+		b.Input("k", tensor.Float32, "2,4,5")
+		b.Scalar("s", 0.25)
+		b.Node("Mul", "s q", "sq", nil)
+		b.Node("MatMul", "sq k", "y", nil)
+		b.Output("y", tensor.Float32, "2,3,5")
 	}},
 	{"gemm", "Gemm FusedMatMul", func(b *onnx.Builder) {
 		b.Input("x", tensor.Float32, "4,2")

@@ -13,7 +13,7 @@ func fuseMatMul(r *rewriter, n *Node) bool {
 	case "Gemm":
 		return r.gemm(n)
 	case "MatMul", "FusedMatMul":
-		return r.absorbTranspose(n)
+		return r.absorbTranspose(n) || r.absorbFactor(n)
 	case "Add":
 		return r.matmulAdd(n)
 	case "Mul", "Div":
@@ -123,9 +123,29 @@ func (r *rewriter) absorbTranspose(n *Node) bool {
 		in := operands(n.In, len(n.In))
 		in[i] = t.In[0]
 		attrs := with(n.Attrs, kernels.Attrs{flag: int64(1 - n.Attrs.Int(flag, 0))})
-		// The product keeps its own name: it comes first.
-		own := &Node{Name: n.Name, Origin: n.Origin}
-		if r.fuse(n, "FusedMatMul", in, attrs, own, t) {
+		if r.absorb(n, "FusedMatMul", in, attrs, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// absorbFactor takes in a product of an operand with one number.
+func (r *rewriter) absorbFactor(n *Node) bool {
+	for i, v := range n.In[:2] {
+		mul := r.maker(v, "Mul")
+		if mul == nil || v.DType != tensor.Float32 {
+			continue
+		}
+		k, x := either(mul, func(v *Value) bool { _, ok := scalar(v); return ok })
+		if k == nil || !x.Shape.Equal(v.Shape) {
+			continue
+		}
+		f, _ := scalar(k)
+		in := operands(n.In, len(n.In))
+		in[i] = x
+		attrs := with(n.Attrs, kernels.Attrs{"alpha": n.Attrs.Float("alpha", 1) * f})
+		if r.absorb(n, "FusedMatMul", in, attrs, mul) {
 			return true
 		}
 	}

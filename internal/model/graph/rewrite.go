@@ -177,6 +177,12 @@ func (r *rewriter) fuse(n *Node, op string, in []*Value, attrs kernels.Attrs, pa
 	return true
 }
 
+// absorb is fuse for a node that keeps its name and takes in parts before it.
+func (r *rewriter) absorb(n *Node, op string, in []*Value, attrs kernels.Attrs, parts ...*Node) bool {
+	own := &Node{Name: n.Name, Origin: n.Origin}
+	return r.fuse(n, op, in, attrs, slices.Insert(slices.Clone(parts), 0, own)...)
+}
+
 // mutable is the constant of v with bytes that the caller may change, and the value that holds it: v itself where
 // nobody else sees its memory, else a copy.
 func (r *rewriter) mutable(v *Value) *Value {
