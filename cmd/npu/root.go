@@ -44,6 +44,7 @@ offline models, profiling data, dumps and logs.`,
 		newCompletionCmd(a),
 		newManCmd(a),
 		newTraceCmd(a),
+		newSocCmd(a),
 	)
 	for _, c := range commands(root) {
 		c.Args = usageArgs(c.Args)
