@@ -20,11 +20,20 @@ import (
 	"npu/internal/tensor"
 )
 
-// TestBackendNodes runs the ONNX project's own node cases whose operators are all in the table, against the outputs
-// that come with them. Each case runs twice: with every operand known at compile time, and with values known only
-// where the operator cannot be compiled without; both must give the same bits.
-func TestBackendNodes(t *testing.T) {
-	cases := openCases(t, "node.zip")
+// TestBackend runs the ONNX project's own cases whose operators are all in the table, against the outputs that come
+// with them. Each node runs with every operand known at compile time and again with each operand known only at run
+// time, where it can be compiled so: the bits must be the same.
+func TestBackend(t *testing.T) {
+	for _, file := range []struct {
+		name  string
+		least int
+	}{{"node.zip", 1000}, {"simple.zip", 6}, {"pytorch-operator.zip", 33}, {"pytorch-converted.zip", 69}} {
+		t.Run(file.name, func(t *testing.T) { backendFile(t, file.name, file.least) })
+	}
+}
+
+func backendFile(t *testing.T, file string, least int) {
+	cases := openCases(t, file)
 	names := make([]string, 0, len(cases))
 	for n := range cases {
 		names = append(names, n)
@@ -49,8 +58,8 @@ func TestBackendNodes(t *testing.T) {
 	for _, s := range skipped {
 		t.Log("not supported: ", s)
 	}
-	if passed < 300 {
-		t.Errorf("only %d cases ran", passed)
+	if passed < least {
+		t.Errorf("only %d cases pass, expected at least %d", passed, least)
 	}
 }
 

@@ -77,11 +77,32 @@ func shiftDirection(s *Spec) error {
 
 // narrowing is the broadcast of PRelu: the slope takes the shape of the input, never the other way.
 func narrowing(s *Spec) error {
-	b, err := broadcast(s.In[0].Shape, s.In[1].Shape)
+	b, err := broadcast(s.In[0].Shape, secondShape(s))
 	if err == nil && (len(b) != len(s.In[0].Shape) || s.In[0].Shape.Static() && b.Static() && !b.Equal(s.In[0].Shape)) {
 		err = fmt.Errorf("slope of shape %v does not broadcast to %v", s.In[1].Shape, s.In[0].Shape)
 	}
 	return err
+}
+
+// secondShape is the shape of the second operand as it broadcasts. Up to opset 6 it is aligned at an axis of the
+// first, for PRelu at the channels, instead of at the right.
+func secondShape(s *Spec) tensor.Shape {
+	a, b := s.In[0].Shape, s.In[1].Shape
+	if s.Opset >= 7 || s.Opset == 0 || len(b) == 0 {
+		return b
+	}
+	at := s.Attrs.Int("axis", len(a)-len(b))
+	if s.Op == "PRelu" && len(b) == 1 {
+		at = 1
+	}
+	if at < 0 || at > len(a)-len(b) {
+		return b
+	}
+	b = b.Clone()
+	for len(b) < len(a)-at {
+		b = append(b, 1)
+	}
+	return b
 }
 
 func (o binaryOp) infer(s *Spec) error {
@@ -104,7 +125,7 @@ func (o binaryOp) infer(s *Spec) error {
 			return err
 		}
 	}
-	shape, err := broadcast(a.Shape, b.Shape)
+	shape, err := broadcast(a.Shape, secondShape(s))
 	if err != nil {
 		return err
 	}
@@ -129,7 +150,7 @@ func (o binaryOp) build(s *Spec) (*Kernel, error) {
 	case o.geInt != "" && s.In[0].DType.Int():
 		ge = o.geInt
 	}
-	w := newPairWalk(s.Out[0].Shape, s.In[0].Shape, s.In[1].Shape)
+	w := newPairWalk(s.Out[0].Shape, s.In[0].Shape, secondShape(s))
 	body := pairBody(key, w, s.In[0].DType, s.In[1].DType)
 	if body == nil {
 		return nil, fmt.Errorf("element type %v: %w", s.In[0].DType, ErrUnsupported)
