@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -105,30 +106,35 @@ func same(t testing.TB, got, want []*tensor.Tensor, rtol float64) {
 	if len(got) != len(want) {
 		t.Fatalf("%d outputs, want %d", len(got), len(want))
 	}
-	for i, w := range want {
-		g := got[i]
-		if g.DType != w.DType || !g.Shape.Equal(w.Shape) {
-			t.Errorf("output %d is %v, want %v", i, g, w)
-			continue
-		}
-		if w.DType != tensor.Float32 {
-			if string(g.Data) != string(w.Data) {
-				t.Errorf("output %d differs", i)
-			}
-			continue
-		}
-		a, b := tensor.View[float32](g.Data), tensor.View[float32](w.Data)
-		var top float64
-		for _, x := range b {
-			top = max(top, math.Abs(float64(x)))
-		}
-		for j := range b {
-			if d := math.Abs(float64(a[j]) - float64(b[j])); !(d <= rtol*top) {
-				t.Errorf("output %d[%d] is %g, want %g", i, j, a[j], b[j])
-				break
-			}
+	for i := range want {
+		if err := closeTo(got[i], want[i], rtol, 0); err != nil {
+			t.Errorf("output %d: %v", i, err)
 		}
 	}
+}
+
+// closeTo compares within rtol of the greatest element plus atol.
+func closeTo(got, want *tensor.Tensor, rtol, atol float64) error {
+	if got.DType != want.DType || !got.Shape.Equal(want.Shape) {
+		return fmt.Errorf("is %v, want %v", got, want)
+	}
+	if want.DType != tensor.Float32 {
+		if string(got.Data) != string(want.Data) {
+			return fmt.Errorf("bytes differ")
+		}
+		return nil
+	}
+	a, b := tensor.View[float32](got.Data), tensor.View[float32](want.Data)
+	var top float64
+	for _, x := range b {
+		top = max(top, math.Abs(float64(x)))
+	}
+	for j := range b {
+		if d := math.Abs(float64(a[j]) - float64(b[j])); !(d <= rtol*top+atol) {
+			return fmt.Errorf("element %d is %g, want %g", j, a[j], b[j])
+		}
+	}
+	return nil
 }
 
 // golden compares text with testdata/name; -update writes it.
