@@ -153,3 +153,12 @@ func gzipped(write func(io.Writer, *trace.Trace) error) func(io.Writer, *trace.T
 		return z.Close()
 	}
 }
+
+// Suffixes lists the file suffixes that formats are known by.
+func Suffixes() []string {
+	var out []string
+	for _, f := range Formats() {
+		out = append(out, f.Suffix)
+	}
+	return out
+}

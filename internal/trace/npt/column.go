@@ -68,11 +68,12 @@ func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 func varintLen(u uint64) int  { return (bits.Len64(u|1) + 6) / 7 }
 
-// columnReader takes columns from a payload. After an error it gives zeros and keeps the error.
+// columnReader takes columns from a payload. After an error it takes nothing and keeps the error.
 type columnReader struct {
 	b     []byte
 	v     []int64
 	first bool
+	zero  bool // the column at hand is all zero
 	err   error
 }
 
@@ -83,36 +84,43 @@ func (c *columnReader) start(payload []byte, rows int) {
 	*c = columnReader{b: payload, v: c.v[:rows], first: true}
 }
 
-// take reads the next column into a field of all rows. Values above limit, and negative ones when there is a limit,
-// are an error; limit 0 means that any value will do.
+// take reads the next column into a field of all rows, which are zero so far. Values above limit, and negative ones
+// when there is a limit, are an error; limit 0 means that any value will do.
 func take[R any](c *columnReader, rows []R, limit uint64, set func(*R, int64)) {
-	c.read(limit)
+	if c.zero = false; !c.read(limit) {
+		return
+	}
+	v := c.v[:len(rows)]
 	for i := range rows {
-		set(&rows[i], c.v[i])
+		set(&rows[i], v[i])
 	}
 }
 
-func (c *columnReader) read(limit uint64) {
-	if c.err == nil {
-		c.err = c.decode()
+// read decodes the next column into c.v. It reports false when there is nothing to set.
+func (c *columnReader) read(limit uint64) bool {
+	if c.err != nil {
+		return false
+	}
+	c.err = c.decode()
+	c.first = false
+	if c.err != nil || c.zero && limit > 0 {
+		return false // a field without a limit may be a distance from another
 	}
 	all := uint64(0)
 	for _, v := range c.v {
 		all |= uint64(v)
 	}
-	if c.err == nil && limit > 0 && all > limit {
-		c.err = errors.New("a value is larger than its field")
+	if limit > 0 && all > limit {
+		c.err = errLarge
 	}
-	if c.err != nil {
-		clear(c.v)
-	}
-	c.first = false
+	return c.err == nil
 }
 
 var (
 	errShort = errors.New("a column ends early")
 	errMode  = errors.New("a column has an unknown mode")
 	errConst = errors.New("the first column is constant")
+	errLarge = errors.New("a value is larger than its field")
 )
 
 func (c *columnReader) decode() error {
@@ -132,28 +140,33 @@ func (c *columnReader) decode() error {
 			return errShort
 		}
 		c.b = c.b[n:]
+		c.zero = u == 0
 		for i := range c.v {
 			c.v[i] = unzigzag(u)
 		}
 		return nil
 	}
-	b, at := c.b, 0
+	b := c.b
 	prev, keep := int64(0), -int64(mode>>1) // all ones for deltas
 	for i := range c.v {
-		if at >= len(b) {
-			return errShort
-		}
-		u := uint64(b[at])
-		if at++; u >= 0x80 {
+		var u uint64
+		switch {
+		case len(b) > 0 && b[0] < 0x80:
+			u, b = uint64(b[0]), b[1:]
+		case len(b) > 1 && b[1] < 0x80:
+			u, b = uint64(b[0]&0x7f)|uint64(b[1])<<7, b[2:]
+		case len(b) > 2 && b[2] < 0x80:
+			u, b = uint64(b[0]&0x7f)|uint64(b[1]&0x7f)<<7|uint64(b[2])<<14, b[3:]
+		default:
 			var n int
-			if u, n = binary.Uvarint(b[at-1:]); n <= 0 {
+			if u, n = binary.Uvarint(b); n <= 0 {
 				return errShort
 			}
-			at += n - 1
+			b = b[n:]
 		}
 		prev = prev&keep + unzigzag(u)
 		c.v[i] = prev
 	}
-	c.b = b[at:]
+	c.b = b
 	return nil
 }

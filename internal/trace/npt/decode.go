@@ -76,14 +76,15 @@ func (d *reader) newAccounts(payload []byte, rows int) error {
 var errName = errors.New("a row has a name that is not in the string table before it")
 
 func (d *reader) newTasks(payload []byte, rows int) error {
-	d.tasks = resize(d.tasks, rows)
+	b := d.batch()
+	b.tasks = resize(b.tasks, rows)
 	d.columns.start(payload, rows)
-	takeTasks(&d.columns, d.tasks)
+	takeTasks(&d.columns, b.tasks)
 	if err := d.columns.done(); err != nil {
 		return err
 	}
-	for i := range d.tasks {
-		k := &d.tasks[i]
+	for i := range b.tasks {
+		k := &b.tasks[i]
 		if int(k.Name) >= d.strings || int(k.Op) >= d.strings {
 			return errName
 		}
@@ -91,48 +92,60 @@ func (d *reader) newTasks(payload []byte, rows int) error {
 			return errors.New("a row has a cycle account that is not in the table before it")
 		}
 	}
-	d.out.Tasks(d.tasks)
+	d.full <- b
 	d.total.tasks += uint64(rows)
 	return nil
 }
 
 func (d *reader) newSpans(payload []byte, rows int) error {
-	d.spans = resize(d.spans, rows)
+	b := d.batch()
+	b.spans = resize(b.spans, rows)
 	d.columns.start(payload, rows)
-	takeSpans(&d.columns, d.spans)
+	takeSpans(&d.columns, b.spans)
 	if err := d.columns.done(); err != nil {
 		return err
 	}
-	for i := range d.spans {
-		if int(d.spans[i].Name) >= d.strings {
+	for i := range b.spans {
+		if int(b.spans[i].Name) >= d.strings {
 			return errName
 		}
 	}
-	d.out.Spans(d.spans)
+	d.full <- b
 	d.total.spans += uint64(rows)
 	return nil
 }
 
 func (d *reader) newCounters(payload []byte, rows int) error {
-	d.counters = resize(d.counters, rows)
+	b := d.batch()
+	b.counters = resize(b.counters, rows)
 	d.columns.start(payload, rows)
-	takeCounters(&d.columns, d.counters)
+	takeCounters(&d.columns, b.counters)
 	if err := d.columns.done(); err != nil {
 		return err
 	}
-	for i := range d.counters {
-		if int(d.counters[i].Name) >= d.strings {
+	for i := range b.counters {
+		if int(b.counters[i].Name) >= d.strings {
 			return errName
 		}
 	}
-	d.out.Counters(d.counters)
+	d.full <- b
 	d.total.counters += uint64(rows)
 	return nil
 }
 
+// batch is a batch without rows. One whose chunk turns out to be damaged is not handed on: nothing follows it.
+func (d *reader) batch() *batch {
+	b := <-d.free
+	b.tasks, b.spans, b.counters = b.tasks[:0], b.spans[:0], b.counters[:0]
+	return b
+}
+
+// resize gives n zero rows.
 func resize[R any](rows []R, n int) []R {
 	if cap(rows) < n {
-		rows = make([]R, n)
+		return make([]R, n)
 	}
-	return rows[:n]
+	rows = rows[:n]
+	clear(rows)
+	return rows
 }

@@ -1,6 +1,6 @@
 // Package npt reads and writes captures (.npt): the own file format of a task trace, small, quick to read, and good
 // up to the last complete chunk when the writer was killed. docs/formats/npt.md is its description, byte by byte.
-// It starts no goroutine; a Writer has one owner at a time.
+// A Writer has one owner at a time. Read runs one goroutine, which ends before Read does.
 package npt
 
 import (
@@ -21,7 +21,7 @@ const (
 	fileHeader = 16 // magic, u16 version, 6 bytes 0
 	chunkHead  = 24 // kind, encoding, 2 bytes 0, u32 rows, u32 stored, u32 raw, u64 hash
 
-	chunkRows = 8192     // rows of the chunks that Writer makes
+	chunkRows = 4096     // rows of the chunks that Writer makes
 	maxRows   = 65536    // rows of a chunk that Reader accepts
 	maxRaw    = 16 << 20 // bytes of a chunk before compression
 	maxString = 1 << 20

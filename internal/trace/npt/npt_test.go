@@ -8,10 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"npu/internal/problem"
 	"npu/internal/trace"
 	"npu/internal/trace/gen"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func capture(t testing.TB, tr *trace.Trace) []byte {
 	t.Helper()

@@ -32,8 +32,10 @@ func Open(path string) (*trace.Trace, error) {
 // problem.Damaged error with the offset and the number of good records. The trace is nil only when the file is no
 // capture, or of a later version. Memory stays in proportion to what r holds, whatever the lengths in it claim.
 func Read(r io.Reader) (*trace.Trace, error) {
-	d := reader{in: bufio.NewReaderSize(r, 1<<16), out: trace.NewRecorder(), strings: 1, accounts: 1}
-	d.out.SetSource(trace.Source{Format: "npt"})
+	d := reader{
+		in: bufio.NewReaderSize(r, 1<<16), out: trace.NewRecorder(), strings: 1, accounts: 1,
+		full: make(chan *batch, inFlight), free: make(chan *batch, inFlight),
+	}
 	var err error
 	if d.zstd, err = newDecoder(); err != nil {
 		return nil, fmt.Errorf("read capture: %w", err)
@@ -42,36 +44,59 @@ func Read(r io.Reader) (*trace.Trace, error) {
 	if err := d.header(); err != nil {
 		return nil, err
 	}
-	for !d.ended && err == nil {
-		err = d.chunk()
+	for range inFlight {
+		d.free <- &batch{}
 	}
-	if err == nil {
+	go func() {
+		defer close(d.full)
+		for !d.ended && d.err == nil {
+			d.err = d.chunk()
+		}
+	}()
+	for b := range d.full {
+		d.out.Tasks(b.tasks)
+		d.out.Spans(b.spans)
+		d.out.Counters(b.counters)
+		d.free <- b
+	}
+	source := trace.Source{Format: "npt"}
+	if d.err == nil {
+		d.out.SetSource(source)
 		return d.out.Finish(), nil
 	}
-	d.source.Format = "npt"
-	d.source.Missing = append(d.source.Missing, fmt.Sprintf("the records after offset %#x: %v", d.offset, err))
-	d.out.SetSource(d.source)
-	return d.out.Finish(), problem.Damagedf("read capture: at offset %#x: %w; the %d records before it are good", d.offset, err,
-		d.total.sum())
+	source.Missing = []string{fmt.Sprintf("the records after offset %#x: %v", d.offset, d.err)}
+	d.out.SetSource(source)
+	return d.out.Finish(), problem.Damagedf("read capture: at offset %#x: %w; the %d records before it are good", d.offset, d.err, d.total.sum())
 }
 
+// inFlight is how many batches of rows are on their way from the decoder to the recorder.
+const inFlight = 3
+
+// batch is the rows of one chunk.
+type batch struct {
+	tasks    []trace.Task
+	spans    []trace.Span
+	counters []trace.Counter
+}
+
+// reader decodes in a goroutine of its own, while the caller's records. The decoder alone touches the recorder's
+// tables, and the caller alone its rows, until the decoder has closed full.
 type reader struct {
+	out        *trace.Recorder
+	full, free chan *batch
+
 	in       *bufio.Reader
 	zstd     *zstd.Decoder
-	out      *trace.Recorder
-	source   trace.Source
 	offset   int64 // of the chunk at hand
 	head     [chunkHead]byte
 	stored   bytes.Buffer
 	raw      []byte
 	columns  columnReader
-	tasks    []trace.Task
-	spans    []trace.Span
-	counters []trace.Counter
 	accounts int // known so far, with the empty one
 	strings  int
 	total    counts
 	ended    bool
+	err      error
 }
 
 func (d *reader) header() error {
