@@ -40,9 +40,13 @@ offline models, profiling data, dumps and logs.`,
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour in the output: auto, always, never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.setColor(a.color) }
 	root.AddCommand(
+		newRunCmd(a),
+		newInspectCmd(a),
 		newVersionCmd(a),
 		newCompletionCmd(a),
 		newManCmd(a),
+		newLogCmd(a),
+		newErrcodeCmd(a),
 		newTraceCmd(a),
 		newSocCmd(a),
 	)

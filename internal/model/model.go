@@ -5,10 +5,8 @@ package model
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"os"
+	"maps"
 
 	"npu/internal/model/graph"
 	"npu/internal/model/onnx"
@@ -21,6 +19,8 @@ import (
 type Options struct {
 	// Shapes of inputs by name: for dynamic dimensions, or another size of a static input.
 	Shapes map[string]tensor.Shape
+	// Files of inputs: the shapes that they state count where Shapes has none, and their names must be the model's.
+	Files *Files
 	// Passes of the optimiser that are left out.
 	Passes graph.Options
 }
@@ -58,7 +58,11 @@ func compile(path string, src *onnx.Model, o Options) (*Model, error) {
 		return nil, at(path, err)
 	}
 	m := &Model{Name: g.Name, Path: path, Graph: g}
-	notes, err := graph.Bind(g, o.Shapes)
+	shapes, err := o.shapes(g)
+	if err != nil {
+		return nil, at(path, err)
+	}
+	notes, err := graph.Bind(g, shapes)
 	if err != nil {
 		return nil, at(path, err)
 	}
@@ -76,28 +80,39 @@ func compile(path string, src *onnx.Model, o Options) (*Model, error) {
 	return m, nil
 }
 
+// shapes joins the shapes that were asked for with those of the files. A static input keeps its shape: a file of
+// another one is an error, reported where the file is read, not a wish to change the model.
+func (o Options) shapes(g *graph.Graph) (map[string]tensor.Shape, error) {
+	out := maps.Clone(o.Shapes)
+	if o.Files == nil {
+		return out, nil
+	}
+	var names []string
+	for _, v := range g.Inputs {
+		names = append(names, v.Name)
+	}
+	if err := o.Files.CheckNames("input", names); err != nil {
+		return nil, err
+	}
+	if out == nil {
+		out = map[string]tensor.Shape{}
+	}
+	for _, v := range g.Inputs {
+		t := o.Files.tensors[v.Name]
+		if t == nil && len(names) == 1 {
+			t = o.Files.tensors[""]
+		}
+		if _, asked := out[v.Name]; t != nil && !asked && !(v.Known && v.Shape.Static()) {
+			out[v.Name] = t.Shape
+		}
+	}
+	return out, nil
+}
+
 // at names the file in an error that does not do so yet, and keeps its class.
 func at(path string, err error) error {
 	if bytes.Contains([]byte(err.Error()), []byte(path)) {
 		return err
 	}
 	return problem.Mark(problem.ClassOf(err), fmt.Errorf("%s: %w", path, err))
-}
-
-// IsONNX guesses from the first bytes whether a file may be an ONNX model: a protobuf message whose first field is
-// one of ModelProto's.
-func IsONNX(path string) (bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, problem.Mark(problem.Damaged, err)
-	}
-	defer f.Close()
-	head := make([]byte, 2)
-	if _, err := io.ReadFull(f, head); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return false, nil
-		}
-		return false, problem.Mark(problem.Damaged, fmt.Errorf("%s: %w", path, err))
-	}
-	return head[0] == 0x08 && head[1] < 0x80 && head[1] > 0 || head[0] == 0x12 || head[0] == 0x3a || head[0] == 0x42, nil
 }

@@ -153,4 +153,3 @@ func compareCase(t *testing.T, dir string, c caseFile, got []*tensor.Tensor) {
 		}
 	}
 }
-

@@ -50,6 +50,8 @@ func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) 
 	if err != nil {
 		return nil, err
 	}
+	stop := context.AfterFunc(ctx, rt.Interrupt)
+	defer stop()
 	th := rt.Attach()
 	res = &Result{}
 	defer func() {

@@ -92,6 +92,10 @@ func (rt *Runtime) Close(th *Thread) error {
 	return err
 }
 
+// Interrupt ends all waits, now and from now on, with an error that wraps sim.ErrInterrupted: the program is to end.
+// It may be called from any goroutine.
+func (rt *Runtime) Interrupt() { rt.machine.Interrupt() }
+
 // Devices is how many devices there are.
 func (rt *Runtime) Devices() int { return len(rt.devices) }
 

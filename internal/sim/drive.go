@@ -8,6 +8,10 @@ func (m *Machine) drive(p *Port) {
 	for {
 		m.refresh()
 		n := m.batch(p)
+		if m.stopped.Load() {
+			m.endWaits(ErrInterrupted)
+			return
+		}
 		if p != nil && p.done.Load() != 0 {
 			return
 		}
@@ -76,7 +80,7 @@ func (m *Machine) doorbells(p *Port, tail uint32) {
 // before the engines are given out.
 func (m *Machine) batch(p *Port) int {
 	n := 0
-	for n < batchMax {
+	for n < batchMax && !m.stopped.Load() {
 		if m.dirty && (len(m.events) == 0 || m.events[0].t > m.now) {
 			m.dispatch()
 			continue

@@ -37,10 +37,11 @@ type Config struct {
 	MemoryBytes int64
 }
 
-// Errors of creation.
+// Errors of creation, and of waits after Interrupt.
 var (
-	ErrNoQueue  = errors.New("no queue left")
-	ErrNoMemory = errors.New("no address space for the device's memory")
+	ErrNoQueue     = errors.New("no queue left")
+	ErrInterrupted = errors.New("interrupted")
+	ErrNoMemory    = errors.New("no address space for the device's memory")
 )
 
 // Machine is the simulated devices of one process with their common event queue. See the package comment for who may
@@ -59,6 +60,7 @@ type Machine struct {
 	nextT       atomic.Int64 // time of the next event as the last owner left it
 	outside     atomic.Int32
 	wallOrdered atomic.Bool
+	stopped     atomic.Bool
 	ports       atomic.Pointer[[]*Port]
 	parkMu      sync.Mutex
 	parkedPorts []*Port
@@ -154,6 +156,16 @@ func (m *Machine) WallOrdered() bool { return m.wallOrdered.Load() }
 
 // Warnings are messages for the user, for instance about threads that blocked without saying so.
 func (m *Machine) Warnings() []string { return m.warnings }
+
+// Interrupt ends the waits of all ports with ErrInterrupted, now and from now on. It may be called from any goroutine.
+func (m *Machine) Interrupt() {
+	m.stopped.Store(true)
+	m.parkMu.Lock()
+	for _, p := range m.parkedPorts {
+		p.post()
+	}
+	m.parkMu.Unlock()
+}
 
 // Flush hands the recorded rows to the sink. Call it from Port.Call.
 func (m *Machine) Flush() { m.flush() }

@@ -253,3 +253,22 @@ func TestThreads_sharedQueue(t *testing.T) {
 		t.Errorf("%d rows, want %d", got, 2*n)
 	}
 }
+
+// Interrupt ends a wait that would simulate for ever, and later waits too.
+func TestInterrupt(t *testing.T) {
+	r := newRig(t, Config{Recorder: discard{}})
+	p := r.Attach(0)
+	q := r.queue(t, QueueConfig{})
+	prog := &Program{Heads: []int{0}, Labels: []Label{{0, 0}}, Queues: [][]Desc{Assemble([]Task{{Kind: trace.LabelGoto}})}}
+	in, err := r.NewInstance(r.Devices()[0], r.space, prog, 0, 0, []uint32{9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit(t, p, q, Task{Kind: trace.ModelExecute, A: in.ID()})
+	time.AfterFunc(20*time.Millisecond, r.Interrupt)
+	for range 2 {
+		if _, _, err := p.WaitQueue(q, 1, 0, 0); !errors.Is(err, ErrInterrupted) {
+			t.Fatalf("error %v", err)
+		}
+	}
+}

@@ -80,7 +80,7 @@ func (p *Port) park() {
 	m.parkedPorts = append(m.parkedPorts, p)
 	m.hungry.Store(int32(len(m.parkedPorts)))
 	m.parkMu.Unlock()
-	if p.done.Load() == 0 && !m.canGo() {
+	if p.done.Load() == 0 && !m.canGo() && !m.stopped.Load() {
 		m.watch()
 		<-p.ch
 	}

@@ -189,11 +189,15 @@ func (m *Machine) deadlock() {
 			return
 		}
 	}
-	d := &Deadlock{Graph: m.waitGraph()}
+	m.endWaits(&Deadlock{Graph: m.waitGraph()})
+}
+
+// endWaits releases every port that waits for the devices with an error.
+func (m *Machine) endWaits(err error) {
 	for _, p := range m.portList() {
 		if !p.gone && p.done.Load() == 0 && int64(p.word.Load()>>tailBits) >= infDev {
 			m.unwait(p)
-			p.result.err = d
+			p.result.err = err
 			m.release(p, m.now)
 		}
 	}

@@ -227,7 +227,7 @@ func floatLoops[T float32 | float64](key string) binLoops[T, T] {
 	case "Mod", "Fmod":
 		return floatModLoops[T](key == "Fmod")
 	case "PRelu":
-		return preluLoops[T]()
+		return preluFloatLoops[T]()
 	}
 	return powLoops[T]()
 }
@@ -270,6 +270,22 @@ func preluLoops[T tensor.Number]() binLoops[T, T] {
 		}
 		return x
 	})
+}
+
+// preluFloatLoops avoid a branch on the data for float32.
+func preluFloatLoops[T float32 | float64]() binLoops[T, T] {
+	single := binLoops[float32, float32]{func(d, x, slope []float32) {
+		x, slope = x[:len(d)], slope[:len(d)]
+		for i, v := range x {
+			d[i] = math.Float32frombits(pick(v < 0, v*slope[i], v))
+		}
+	}, func(d, x []float32, slope float32) {
+		leakyVector(slope)(d, x)
+	}, preluLoops[float32]().sv}
+	if l, ok := any(single).(binLoops[T, T]); ok {
+		return l
+	}
+	return preluLoops[T]()
 }
 
 // powLoops computes through float64. The square and the root, which models use most, give the same bits directly.

@@ -38,13 +38,6 @@ func apply[T, R any](f func(a, b T) R) binLoops[T, R] {
 	}
 }
 
-// one applies the operator to two elements.
-func one[T tensor.Number](l binLoops[T, T], a, b T) T {
-	d, s := [1]T{}, [1]T{a}
-	l.vs(d[:], s[:], b)
-	return d[0]
-}
-
 // commuting completes the loops of an operator for which a∘b is b∘a.
 func commuting[T tensor.Number](vv func(d, a, b []T), vs func(d, a []T, b T)) binLoops[T, T] {
 	return binLoops[T, T]{vv, vs, func(d []T, a T, b []T) { vs(d, b, a) }}

@@ -198,7 +198,7 @@ func TestUnary_againstNaive(t *testing.T) {
 		{"HardSwish", nil, func(x float64) float64 { return x * math.Max(0, math.Min(1, x/6+0.5)) }},
 		{"Silu", nil, func(x float64) float64 { return x * sig(x) }},
 		{"Swish", Attrs{"alpha": float32(0.5)}, func(x float64) float64 { return x * sig(x/2) }},
-		{"Gelu", nil, func(x float64) float64 { return x * 0.5 * math.Erfc(-x / math.Sqrt2) }},
+		{"Gelu", nil, func(x float64) float64 { return x * 0.5 * math.Erfc(-x/math.Sqrt2) }},
 		{"LeakyRelu", Attrs{"alpha": float32(0.25)}, func(x float64) float64 { return math.Max(x, x/4) }},
 		{"Elu", Attrs{"alpha": float32(2)}, func(x float64) float64 {
 			if x > 0 {

@@ -32,16 +32,16 @@ type fold[A float64 | int64] struct {
 // once; integers wrap around in 64 bits.
 func reduceOps() map[string]*Op {
 	sumSquare, l1 := fold2(square[float64]), fold2(magnitude[float64])
-	l2, mean, logSum := fold2(square[float64]), fold2(same[float64]), fold2(same[float64])
+	l2, mean, logSum := fold2(square[float64]), foldSum[float64](), foldSum[float64]()
 	l2.finish = func(acc float64, _ int) float64 { return math.Sqrt(acc) }
 	mean.finish = func(acc float64, n int) float64 { return acc / float64(n) }
 	logSum.finish = func(acc float64, _ int) float64 { return math.Log(acc) }
 	logSumExp := fold2(math.Exp)
 	logSumExp.finish = logSum.finish
-	wholeMean := fold2(same[int64])
+	wholeMean := foldSum[int64]()
 	wholeMean.finish = func(acc int64, n int) int64 { return acc / max(1, int64(n)) }
 	table := map[string]reduceOp{
-		"ReduceSum":       {ge: "ReduceSumD", instr: 1, real: fold2(same[float64]), whole: fold2(same[int64])},
+		"ReduceSum":       {ge: "ReduceSumD", instr: 1, real: foldSum[float64](), whole: foldSum[int64]()},
 		"ReduceMean":      {ge: "ReduceMeanD", instr: 1, real: mean, whole: wholeMean},
 		"ReduceProd":      {ge: "ReduceProdD", instr: 1, real: foldProd[float64](), whole: foldProd[int64]()},
 		"ReduceMax":       {ge: "ReduceMaxD", instr: 1, bools: true, bottom: true, real: foldMax[float64](math.Inf(-1)), whole: foldMax[int64](math.MinInt64)},
@@ -59,7 +59,6 @@ func reduceOps() map[string]*Op {
 	return ops
 }
 
-func same[A float64 | int64](x A) A   { return x }
 func square[A float64 | int64](x A) A { return x * x }
 func magnitude[A float64 | int64](x A) A {
 	if x < 0 {
@@ -99,11 +98,53 @@ func foldProd[A float64 | int64]() *fold[A] {
 }
 
 func foldMax[A float64 | int64](init A) *fold[A] {
-	return pairFold(init, func(a, b A) A { return max(a, b) })
+	return &fold[A]{init, func(acc A, v []A) A {
+		for _, x := range v {
+			acc = max(acc, x)
+		}
+		return acc
+	}, func(acc, v []A) {
+		v = v[:len(acc)]
+		for i, x := range v {
+			acc[i] = max(acc[i], x)
+		}
+	}, func(acc A, _ int) A { return acc }}
 }
 
 func foldMin[A float64 | int64](init A) *fold[A] {
-	return pairFold(init, func(a, b A) A { return min(a, b) })
+	return &fold[A]{init, func(acc A, v []A) A {
+		for _, x := range v {
+			acc = min(acc, x)
+		}
+		return acc
+	}, func(acc, v []A) {
+		v = v[:len(acc)]
+		for i, x := range v {
+			acc[i] = min(acc[i], x)
+		}
+	}, func(acc A, _ int) A { return acc }}
+}
+
+// foldSum is fold2 of the elements themselves.
+func foldSum[A float64 | int64]() *fold[A] {
+	return &fold[A]{0, func(acc A, v []A) A {
+		var a, b, c, d A
+		for ; len(v) >= 4; v = v[4:] {
+			a += v[0]
+			b += v[1]
+			c += v[2]
+			d += v[3]
+		}
+		for _, x := range v {
+			a += x
+		}
+		return acc + ((a + b) + (c + d))
+	}, func(acc, v []A) {
+		v = v[:len(acc)]
+		for i, x := range v {
+			acc[i] += x
+		}
+	}, func(acc A, _ int) A { return acc }}
 }
 
 func pairFold[A float64 | int64](init A, f func(a, b A) A) *fold[A] {

@@ -80,16 +80,7 @@ func combiner(t tensor.DType, op string) combine {
 	case tensor.Float64:
 		return combinePlain(floatLoops[float64](binaryKey(op)))
 	case tensor.Float16, tensor.BFloat16:
-		l := floatLoops[float32](binaryKey(op))
-		return func(dst []byte, i int, upd []byte, j, n int) {
-			var v [2]float32
-			for k := range n {
-				loadF32(v[:1], t, dst, i+k)
-				loadF32(v[1:], t, upd, j+k)
-				v[0] = one(l, v[0], v[1])
-				storeF32(t, dst, i+k, v[:1], false)
-			}
-		}
+		return combineHalf(t, floatLoops[float32](binaryKey(op)))
 	case tensor.Int8:
 		return combinePlain(intLoops[int8](binaryKey(op)))
 	case tensor.Int16:
@@ -116,6 +107,22 @@ func combinePlain[T tensor.Number](l binLoops[T, T]) combine {
 	return func(dst []byte, i int, upd []byte, j, n int) {
 		d := tensor.View[T](dst)[i : i+n]
 		l.vv(d, d, tensor.View[T](upd)[j:j+n])
+	}
+}
+
+func combineHalf(t tensor.DType, l binLoops[float32, float32]) combine {
+	pool := newScratch[[2][blockLen]float32]()
+	return func(dst []byte, i int, upd []byte, j, n int) {
+		b := pool.get()
+		for k := 0; k < n; k += blockLen {
+			m := min(blockLen, n-k)
+			old, new := b[0][:m], b[1][:m]
+			loadF32(old, t, dst, i+k)
+			loadF32(new, t, upd, j+k)
+			l.vv(old, old, new)
+			storeF32(t, dst, i+k, old, false)
+		}
+		pool.put(b)
 	}
 }
 

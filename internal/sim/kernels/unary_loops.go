@@ -46,7 +46,7 @@ func reciprocalVector(dst, src []float32) {
 func reluVector(dst, src []float32) {
 	src = src[:len(dst)]
 	for i, x := range src {
-		dst[i] = max(x, 0)
+		dst[i] = math.Float32frombits(pick(x < 0, 0, x)) // no branch, and NaN passes
 	}
 }
 
@@ -54,11 +54,7 @@ func leakyVector(alpha float32) vector {
 	return func(dst, src []float32) {
 		src = src[:len(dst)]
 		for i, x := range src {
-			y := x * alpha
-			if x >= 0 {
-				y = x
-			}
-			dst[i] = y
+			dst[i] = math.Float32frombits(pick(x < 0, x*alpha, x))
 		}
 	}
 }

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"npu/internal/blackbox/identify"
+	"npu/internal/problem"
+)
+
+type inspectOptions struct {
+	*app
+	file   string
+	json   bool
+	ops    bool
+	tasks  bool
+	memory bool
+	dot    bool
+	raw    bool
+	check  bool
+	shapes []string
+}
+
+func newInspectCmd(a *app) *cobra.Command {
+	o := &inspectOptions{app: a}
+	c := &cobra.Command{
+		Use:   "inspect FILE...",
+		Short: "Say what a file is, and show its contents",
+		Long: `Recognises models (.onnx) and captures (.npt) by their contents, not by their names.
+For a model: inputs and outputs ready to paste, operators, and with --tasks and --memory what it compiles to.`,
+		Example: `  npu inspect model.onnx --ops
+  npu inspect model.onnx --shape x=1x3x224x224 --memory
+  npu inspect --json run.npt`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			for i, f := range args {
+				if i > 0 {
+					fmt.Fprintln(a.out)
+				}
+				o.file = f
+				if err := runInspect(c.Context(), o); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.json, "json", false, "print as JSON")
+	f.BoolVar(&o.ops, "ops", false, "list the operators of a model")
+	f.BoolVar(&o.tasks, "tasks", false, "list the tasks that a model compiles to")
+	f.BoolVar(&o.memory, "memory", false, "show the memory plan of a model against its lower bound")
+	f.BoolVar(&o.dot, "dot", false, "print a model's graph for Graphviz")
+	f.BoolVar(&o.raw, "raw", false, "print the text form of a binary file")
+	f.BoolVar(&o.check, "check", false, "validate")
+	f.StringArrayVar(&o.shapes, "shape", nil, "NAME=1x3x224x224: shape of a model's input (repeatable)")
+	return c
+}
+
+// runInspect finds out what the file is and shows it.
+func runInspect(ctx context.Context, o *inspectOptions) error {
+	kind, err := identify.File(o.file)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case "onnx":
+		return inspectONNX(o)
+	case "npt":
+		return inspectTrace(ctx, o)
+	}
+	return problem.Damagedf("%s: not a kind of file that this program knows", o.file)
+}

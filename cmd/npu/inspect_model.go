@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"npu/internal/model"
+	"npu/internal/model/graph"
+	"npu/internal/model/onnx"
+	"npu/internal/model/plan"
+	"npu/internal/trace"
+	"npu/internal/trace/stats"
+)
+
+// modelInfo is what "npu inspect --json" prints of an ONNX model; the keys are those of every model file.
+type modelInfo struct {
+	Kind         string         `json:"kind"`
+	Name         string         `json:"name"`
+	Compiler     string         `json:"compiler"`
+	IRVersion    int64          `json:"ir_version"`
+	Opset        int            `json:"opset"`
+	Inputs       []portInfo     `json:"inputs"`
+	Outputs      []portInfo     `json:"outputs"`
+	Ops          map[string]int `json:"ops"`
+	WeightsBytes int            `json:"weights_bytes"`
+	FileBytes    int            `json:"file_bytes"`
+	// With --tasks or --memory, which need all shapes.
+	Tasks       map[string]int `json:"tasks,omitempty"`
+	MemoryBytes *memoryInfo    `json:"memory_bytes,omitempty"`
+}
+
+type portInfo struct {
+	Name   string `json:"name"`
+	DType  string `json:"dtype"`
+	Shape  string `json:"shape"`
+	Format string `json:"format"`
+	Bytes  *int   `json:"bytes"`
+}
+
+type memoryInfo struct {
+	Weights    int64 `json:"weights"`
+	Features   int64 `json:"features"`
+	LowerBound int64 `json:"features_lower_bound"`
+}
+
+func inspectONNX(o *inspectOptions) error {
+	src, err := onnx.Read(o.file)
+	if err != nil {
+		return err
+	}
+	if o.dot || o.raw {
+		g, err := src.Graph()
+		if err != nil {
+			return err
+		}
+		if o.dot {
+			return graph.WriteDOT(o.out, g)
+		}
+		_, err = io.WriteString(o.out, g.String())
+		return err
+	}
+	info := modelInfo{Kind: "onnx", Name: src.GraphName, Compiler: strings.TrimSpace(src.Producer + " " + src.ProducerVersion),
+		IRVersion: src.IRVersion, Opset: src.Opset(), Ops: src.Ops, WeightsBytes: src.WeightBytes, FileBytes: src.Bytes}
+	info.Inputs, info.Outputs = ports(src.Inputs), ports(src.Outputs)
+	var p *plan.Plan
+	if o.tasks || o.memory || o.check {
+		shapes, err := model.ParseShapes(o.shapes)
+		if err != nil {
+			return err
+		}
+		m, err := model.Open(o.file, model.Options{Shapes: shapes})
+		if err != nil {
+			return err
+		}
+		p = m.Plan
+		info.Tasks = map[string]int{}
+		countTasks(info.Tasks, p.Steps)
+		info.MemoryBytes = &memoryInfo{p.Memory.WeightBytes, p.Memory.FeatureBytes, p.Memory.LowerBound}
+	}
+	if o.json {
+		return o.printJSON(info)
+	}
+	return o.printModel(&info, p)
+}
+
+func ports(list []onnx.ValueInfo) []portInfo {
+	out := []portInfo{}
+	for _, v := range list {
+		p := portInfo{Name: v.Name, DType: v.DType.String(), Format: "ND"}
+		if v.Kind != "tensor" {
+			p.DType = v.Kind
+		}
+		var dims []string
+		for _, d := range v.Dims {
+			switch {
+			case d.Size >= 0:
+				dims = append(dims, fmt.Sprint(d.Size))
+			case d.Symbol != "":
+				dims = append(dims, d.Symbol)
+			default:
+				dims = append(dims, "?")
+			}
+		}
+		p.Shape = strings.Join(dims, "x")
+		switch {
+		case !v.Known:
+			p.Shape = "unknown"
+		case len(dims) == 0:
+			p.Shape = "scalar"
+		}
+		if n, err := v.Shape().Bytes(v.DType); err == nil && v.Known {
+			p.Bytes = &n
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// countTasks counts what the steps become on the device, by kind.
+func countTasks(n map[string]int, steps []plan.Step) {
+	for i := range steps {
+		switch s := &steps[i]; s.Kind {
+		case plan.Launch:
+			n[s.Kernel.Core.String()]++
+		case plan.Copy:
+			n[trace.Memcpy.String()]++
+		case plan.Branch:
+			n[trace.LabelSwitch.String()]++
+			n[trace.LabelGoto.String()]++
+		}
+		countTasks(n, steps[i].Then)
+		countTasks(n, steps[i].Else)
+	}
+}
+
+func (o *inspectOptions) printModel(info *modelInfo, p *plan.Plan) error {
+	w := &printer{s: o.streams}
+	w.line("file", "%s, ONNX model, %s", o.file, bytesText(int64(info.FileBytes)))
+	w.line("name", "%s", info.Name)
+	w.line("made by", "%s, IR version %d, opset %d", info.Compiler, info.IRVersion, info.Opset)
+	n := 0
+	for _, c := range info.Ops {
+		n += c
+	}
+	w.line("weights", "%s", bytesText(int64(info.WeightsBytes)))
+	w.line("nodes", "%d of %d operator types", n, len(info.Ops))
+	for _, io := range []struct {
+		what string
+		list []portInfo
+	}{{"input", info.Inputs}, {"output", info.Outputs}} {
+		for _, x := range io.list {
+			size := "size depends on the shape"
+			if x.Bytes != nil {
+				size = fmt.Sprintf("%d bytes", *x.Bytes)
+			}
+			w.line(io.what, "%s %s %s, %s", x.Name, x.DType, x.Shape, size)
+		}
+	}
+	if o.ops {
+		w.printf("\noperators\n")
+		for _, name := range slices.Sorted(maps.Keys(info.Ops)) {
+			w.printf("  %6d× %s\n", info.Ops[name], name)
+		}
+	}
+	if p != nil && o.tasks {
+		w.printf("\ntasks\n")
+		w.steps(p.Steps, "  ")
+	}
+	if p != nil && o.memory {
+		m := p.Memory
+		w.printf("\nmemory plan\n")
+		w.line("weights", "%s resident", bytesText(m.WeightBytes))
+		over := 0.0
+		if m.LowerBound > 0 {
+			over = 100 * (float64(m.FeatureBytes)/float64(m.LowerBound) - 1)
+		}
+		w.line("features", "%s, lower bound %s (%.1f %% above it)", bytesText(m.FeatureBytes), bytesText(m.LowerBound), over)
+	}
+	if p != nil && o.check {
+		w.printf("\nvalid: every operator is supported, shapes agree\n")
+	}
+	return w.err
+}
+
+// steps lists compiled tasks, branches indented.
+func (p *printer) steps(steps []plan.Step, indent string) {
+	for i := range steps {
+		s := &steps[i]
+		switch s.Kind {
+		case plan.Launch:
+			p.printf("%s%-16s %-22s %s\n", indent, s.Kernel.Core, s.Kernel.Type, s.Name)
+		case plan.Copy:
+			p.printf("%s%-16s %-22s %s\n", indent, trace.Memcpy, "", s.Name)
+		case plan.Branch:
+			p.printf("%s%-16s %-22s %s\n", indent, trace.LabelSwitch, "then", s.Name)
+			p.steps(s.Then, indent+"  ")
+			p.printf("%s%-16s %-22s\n", indent, trace.LabelGoto, "else")
+			p.steps(s.Else, indent+"  ")
+		}
+	}
+}
+
+// inspectTrace shows a capture as "npu trace info" does.
+func inspectTrace(ctx context.Context, o *inspectOptions) error {
+	return readTrace(ctx, o.file, func(t *trace.Trace) error {
+		if o.check {
+			if err := t.Check(); err != nil {
+				return err
+			}
+		}
+		in := stats.NewInfo(t)
+		if o.json {
+			return o.printJSON(in)
+		}
+		return printTraceInfo(o.streams, &in)
+	})
+}

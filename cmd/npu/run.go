@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"npu/internal/model"
+	"npu/internal/problem"
+	"npu/internal/sim"
+	"npu/internal/sim/soc"
+	"npu/internal/tensor"
+	"npu/internal/trace/export"
+)
+
+type runOptions struct {
+	*app
+	file        string
+	soc         string
+	inputs      []string
+	output      string
+	verify      []string
+	rtol, atol  float64
+	mode        string
+	iterations  int
+	loop        string
+	shapes      []string
+	streamCount string
+	policy      string
+	threads     int
+	timingOnly  bool
+	trace       string
+	seed        uint64
+	json        bool
+	sanitize    bool
+	inject      []string
+	pmu         string
+	dumpDir     string
+	top, pace   bool
+}
+
+func newRunCmd(a *app) *cobra.Command {
+	o := &runOptions{app: a}
+	c := &cobra.Command{
+		Use:   "run [MODEL.onnx]",
+		Short: "Run a model on a simulated NPU: outputs, and where the device time went",
+		Long: `run loads a model, sinks it to a simulated Ascend NPU, computes it and says where the device time went. Without an
+argument it runs the embedded demo, a small digit reader.
+
+Inputs are .npy, .npz or raw little-endian files; an input that is not given is random (--seed) and reported so.
+Exit code 1 means that the work failed (a fault, an output that differs, an operator that is not supported), 2 wrong
+usage, 3 a file that cannot be read.`,
+		Example: `  npu run
+  npu run model.onnx -i image=cat.npy -o out/ --trace run.json
+  npu run model.onnx --shape x=1x3x224x224 -n 1000 --loop sink --timing-only`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				o.file = args[0]
+			}
+			return runRun(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&o.soc, "soc", "s", "", "chip, see 'npu soc list' (default Ascend910B3)")
+	f.StringArrayVarP(&o.inputs, "input", "i", nil, "[NAME=]FILE: .npy, .npz or raw data (repeatable)")
+	f.StringVarP(&o.output, "output", "o", "", "directory for the outputs, each as NAME.npy")
+	f.StringArrayVar(&o.verify, "verify", nil, "[NAME=]FILE: compare an output with a stored one (repeatable)")
+	f.Float64Var(&o.rtol, "rtol", 1e-4, "relative tolerance of --verify")
+	f.Float64Var(&o.atol, "atol", 1e-4, "absolute tolerance of --verify")
+	f.StringVar(&o.mode, "mode", "graph", "eager: one launch per compiled task; graph: one sunk graph")
+	f.IntVarP(&o.iterations, "iterations", "n", 1, "how often to execute the model")
+	f.StringVar(&o.loop, "loop", "host", "who drives the iterations: host or sink (the device counts)")
+	f.StringArrayVar(&o.shapes, "shape", nil, "NAME=1x3x224x224: shape of an input (repeatable)")
+	f.StringVar(&o.streamCount, "streams", "auto", "streams for parallel branches: a number or auto")
+	f.StringVar(&o.policy, "policy", "preempt", "scheduling: preempt (between blocks) or reference (as the chip does)")
+	f.IntVar(&o.threads, "threads", 1, "host threads for the arithmetic; outputs do not depend on it")
+	f.BoolVar(&o.timingOnly, "timing-only", false, "skip the arithmetic: times only, no outputs")
+	f.StringVar(&o.trace, "trace", "", "write the task trace; the suffix picks the format: "+strings.Join(export.Suffixes(), ", "))
+	f.Uint64Var(&o.seed, "seed", 1, "seed of random inputs")
+	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	f.BoolVar(&o.sanitize, "sanitize", false, "memory and stream-order checker (not built yet)")
+	f.StringArrayVar(&o.inject, "inject", nil, "a fault to inject (not built yet)")
+	f.StringVar(&o.pmu, "pmu", "", "PMU event group (not built yet)")
+	f.StringVar(&o.dumpDir, "dump-dir", "", "where black box and core dump go (not built yet)")
+	f.BoolVar(&o.top, "top", false, "live screen while it runs (not built yet)")
+	f.BoolVar(&o.pace, "pace", false, "tie device time to wall time (not built yet)")
+	_ = c.RegisterFlagCompletionFunc("soc", func(c *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		return completeSoc(c, nil, word)
+	}) // fails only for a flag that does not exist
+	return c
+}
+
+// unbuilt refuses the flags of the contract whose part of the tool does not exist yet, each with a word.
+func (o *runOptions) unbuilt() error {
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{
+		{o.sanitize, "--sanitize"}, {len(o.inject) > 0, "--inject"}, {o.pmu != "", "--pmu"},
+		{o.dumpDir != "", "--dump-dir"}, {o.top, "--top"}, {o.pace, "--pace"},
+	} {
+		if f.set {
+			return problem.Usagef("%s is not built yet: run without it", f.name)
+		}
+	}
+	if o.streamCount != "auto" && o.streamCount != "1" {
+		return problem.Usagef("--streams %s: parallel branches on several streams are not built yet: leave it out, or give 1", o.streamCount)
+	}
+	return nil
+}
+
+// options checks the flags and turns them into what the model wants.
+func (o *runOptions) options() (model.RunOptions, error) {
+	r := model.RunOptions{Mode: model.Mode(o.mode), Loop: model.Loop(o.loop), Iterations: o.iterations, Threads: o.threads,
+		TimingOnly: o.timingOnly, Seed: o.seed, Spans: o.trace != ""}
+	if err := o.unbuilt(); err != nil {
+		return r, err
+	}
+	switch {
+	case r.Mode != model.Eager && r.Mode != model.Sunk:
+		return r, problem.Usagef("--mode %q: expected eager or graph", o.mode)
+	case r.Loop != model.HostLoop && r.Loop != model.SinkLoop:
+		return r, problem.Usagef("--loop %q: expected host or sink", o.loop)
+	case r.Mode == model.Eager && r.Loop == model.SinkLoop:
+		return r, problem.Usagef("--loop sink needs --mode graph: a loop on the device runs a sunk graph")
+	case o.iterations < 1:
+		return r, problem.Usagef("--iterations %d: expected at least 1", o.iterations)
+	case o.threads < 1 || o.threads > 1024:
+		return r, problem.Usagef("--threads %d: expected 1 to 1024", o.threads)
+	case o.timingOnly && (o.output != "" || len(o.verify) > 0):
+		return r, problem.Usagef("--timing-only computes no outputs: leave out --output and --verify")
+	}
+	switch o.policy {
+	case "preempt":
+	case "reference":
+		r.Policy = sim.Reference
+	default:
+		return r, problem.Usagef("--policy %q: expected preempt or reference", o.policy)
+	}
+	if o.trace != "" {
+		if _, err := export.BySuffix(o.trace); err != nil {
+			return r, err
+		}
+	}
+	name := o.soc
+	if name == "" {
+		name = "Ascend910B3"
+	}
+	var err error
+	r.Chip, err = soc.Lookup(name)
+	return r, err
+}
+
+func runRun(ctx context.Context, o *runOptions) error {
+	r, err := o.options()
+	if err != nil {
+		return err
+	}
+	if o.file == "" {
+		return problem.Usagef("give a model: npu run MODEL.onnx")
+	}
+	shapes, err := model.ParseShapes(o.shapes)
+	if err != nil {
+		return err
+	}
+	in, err := openBindings(o.inputs)
+	if err != nil {
+		return err
+	}
+	want, err := openBindings(o.verify)
+	if err != nil {
+		return err
+	}
+	m, err := model.Open(o.file, model.Options{Shapes: shapes, Files: in})
+	if err != nil {
+		return err
+	}
+	if r.Inputs, err = m.Inputs(in); err != nil {
+		return err
+	}
+	expected, err := m.Expected(want)
+	if err != nil {
+		return err
+	}
+	res, runErr := m.Run(ctx, r)
+	return o.finish(m, r, res, expected, runErr)
+}
+
+func openBindings(args []string) (*model.Files, error) {
+	var list []model.Binding
+	for _, a := range args {
+		b, err := model.ParseBinding(a)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, b)
+	}
+	return model.OpenFiles(list)
+}
+
+// finish writes what was asked for, also of a run that failed on the way.
+func (o *runOptions) finish(m *model.Model, r model.RunOptions, res *model.Result, expected map[string]*tensor.Tensor, runErr error) error {
+	if res == nil || errors.Is(runErr, sim.ErrInterrupted) || errors.Is(runErr, context.Canceled) {
+		return runErr
+	}
+	if problem.ClassOf(runErr) == problem.Usage && runErr != nil {
+		return runErr
+	}
+	rep := model.NewReport(m, r, res)
+	if o.trace != "" {
+		if err := export.Write(o.trace, res.Trace); err != nil {
+			return err
+		}
+	}
+	if o.output != "" && runErr == nil {
+		if err := model.WriteOutputs(o.output, rep, res.Outputs); err != nil {
+			return err
+		}
+	}
+	checks, verifyErr := model.Verify(rep, res.Outputs, expected, tensor.Tolerance{RTol: o.rtol, ATol: o.atol})
+	var err error
+	if o.json {
+		err = o.printJSON(rep)
+	} else {
+		err = o.printReport(rep, res, checks)
+	}
+	return cmpErr(err, runErr, verifyErr)
+}
+
+// cmpErr is the first error of the list.
+func cmpErr(errs ...error) error {
+	for _, e := range errs {
+		if e != nil {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"npu/internal/model"
+	"npu/internal/tensor"
+)
+
+// printReport says what ran, where the device time went, and what came out.
+func (o *runOptions) printReport(rep *model.Report, res *model.Result, checks []model.Check) error {
+	p := &printer{s: o.streams}
+	p.line("model", "%s, %d tasks compiled, %s mode", rep.Model, rep.Steps, rep.Mode)
+	p.line("chip", "%s, simulated, policy %s", rep.Soc, rep.Policy)
+	p.line("memory", "weights %s resident, features %s (lower bound %s), peak %s of HBM",
+		bytesText(rep.Memory.Weights), bytesText(rep.Memory.Features), bytesText(rep.Memory.LowerBound), bytesText(rep.Memory.PeakHBM))
+	each := ""
+	if rep.Iterations > 1 {
+		each = fmt.Sprintf(" for %d iterations (loop: %s), %s each", rep.Iterations, rep.Loop, timeText(rep.DeviceTimeNs/int64(rep.Iterations)))
+	}
+	p.line("time", "%s on the device%s", timeText(rep.DeviceTimeNs), each)
+	p.line("host", "%d interactions with the device, %d tasks on %d streams", rep.Interactions, rep.Tasks, rep.Streams)
+	for _, in := range rep.Inputs {
+		if in.Random {
+			p.line("input", "%s %s[%v] is random (seed %d): give it with -i %s=FILE", in.Name, in.DType, in.Shape, o.seed, in.Name)
+		}
+	}
+	for _, w := range rep.Warnings {
+		p.line("note", "%s", w)
+	}
+	p.printf("\nwhere the device time went\n")
+	p.ops(rep)
+	if len(res.Outputs) > 0 {
+		p.printf("\noutputs\n")
+		for i, t := range res.Outputs {
+			p.output(rep.Outputs[i], t)
+		}
+	}
+	for _, c := range checks {
+		p.printf("%s\n", c)
+	}
+	if o.trace != "" {
+		p.printf("\ntrace written: %s%s\n", o.trace, hint(o.trace))
+	} else if o.outTTY {
+		p.printf("\nnext: add --trace run.json and open it in https://ui.perfetto.dev\n")
+	}
+	return p.err
+}
+
+// hint is the command that looks at a trace file.
+func hint(path string) string {
+	switch {
+	case strings.HasSuffix(path, ".npt"):
+		return "; see 'npu trace stats " + path + "'"
+	case strings.HasSuffix(path, ".pb.gz"):
+		return "; see 'go tool pprof -top " + path + "'"
+	case strings.HasSuffix(path, ".json"), strings.HasSuffix(path, ".json.gz"):
+		return "; open it in https://ui.perfetto.dev"
+	}
+	return ""
+}
+
+// printer keeps the first error, so that what it prints reads as a list.
+type printer struct {
+	s   *streams
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.s.out, format, args...)
+	}
+}
+
+func (p *printer) line(key, format string, args ...any) {
+	p.printf("%-8s %s\n", key, fmt.Sprintf(format, args...))
+}
+
+// ops prints the operator types with their share of the busy time as a bar.
+func (p *printer) ops(rep *model.Report) {
+	wide := 4
+	for _, x := range rep.Ops {
+		wide = max(wide, len(x.Type))
+	}
+	limit := len(rep.Ops)
+	if p.s.outTTY {
+		limit = min(limit, 15)
+	}
+	for _, x := range rep.Ops[:limit] {
+		share := float64(x.TimeNs) / float64(max(1, rep.BusyNs))
+		p.printf("  %-*s %6d× %10s %5.1f %%  %s\n", wide, x.Type, x.Count, timeText(x.TimeNs), 100*share, strings.Repeat("█", int(share*30+0.5)))
+	}
+	if n := len(rep.Ops) - limit; n > 0 {
+		p.printf("  and %d more operator types (--json lists all)\n", n)
+	}
+}
+
+// output prints an output's type, range and first values.
+func (p *printer) output(io model.IO, t *tensor.Tensor) {
+	v, err := tensor.Floats(t)
+	if err != nil || len(v) == 0 {
+		p.printf("  %s %s[%v]\n", io.Name, io.DType, io.Shape)
+		return
+	}
+	lo, hi, sum := v[0], v[0], 0.0
+	for _, x := range v {
+		lo, hi, sum = min(lo, x), max(hi, x), sum+x
+	}
+	var first []string
+	for _, x := range v[:min(6, len(v))] {
+		first = append(first, fmt.Sprintf("%.5g", x))
+	}
+	more := ""
+	if len(v) > 6 {
+		more = " …"
+	}
+	p.printf("  %s %s[%v]  min %.5g  max %.5g  mean %.5g  [%s%s]", io.Name, io.DType, io.Shape, lo, hi, sum/float64(len(v)), strings.Join(first, " "), more)
+	if io.File != "" {
+		p.printf("  → %s", io.File)
+	}
+	p.printf("\n")
+}
+
+// timeText is a device time for people.
+func timeText(ns int64) string {
+	switch {
+	case ns >= 1e9:
+		return fmt.Sprintf("%.3f s", float64(ns)/1e9)
+	case ns >= 1e6:
+		return fmt.Sprintf("%.3f ms", float64(ns)/1e6)
+	case ns >= 1e3:
+		return fmt.Sprintf("%.2f µs", float64(ns)/1e3)
+	}
+	return fmt.Sprintf("%d ns", ns)
+}
+
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", n)
+}

@@ -1,0 +1,171 @@
+package model
+
+import (
+	"cmp"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"npu/internal/model/plan"
+	"npu/internal/outfile"
+	"npu/internal/problem"
+	"npu/internal/tensor"
+	"npu/internal/trace"
+)
+
+// Report is what "npu run --json" prints of a model.
+type Report struct {
+	Model        string       `json:"model"`
+	Soc          string       `json:"soc"`
+	Mode         string       `json:"mode"`
+	Policy       string       `json:"policy"`
+	Iterations   int          `json:"iterations"`
+	Loop         string       `json:"loop"`
+	DeviceTimeNs int64        `json:"device_time_ns"`
+	Interactions uint64       `json:"host_interactions"`
+	Tasks        int          `json:"tasks"` // kernels, copies and control on the device after loading
+	Streams      int          `json:"streams"`
+	Events       int          `json:"events"`
+	Memory       MemoryReport `json:"memory"`
+	Inputs       []IO         `json:"inputs"`
+	Outputs      []IO         `json:"outputs"`
+	Ops          []OpTime     `json:"ops"`
+	Warnings     []string     `json:"warnings"`
+	Faults       []string     `json:"faults"`
+	Steps        int          `json:"-"`
+	BusyNs       int64        `json:"-"` // sum of Ops
+}
+
+// MemoryReport is in bytes.
+type MemoryReport struct {
+	Weights    int64 `json:"weights_bytes"`
+	Features   int64 `json:"features_bytes"`
+	LowerBound int64 `json:"features_lower_bound_bytes"`
+	PeakHBM    int64 `json:"hbm_peak_bytes"`
+}
+
+// IO is an input or output. File is where an output was written or an input came from; empty: nowhere, random.
+type IO struct {
+	Name   string       `json:"name"`
+	DType  string       `json:"dtype"`
+	Shape  tensor.Shape `json:"shape"`
+	File   string       `json:"file,omitempty"`
+	Random bool         `json:"random,omitempty"`
+}
+
+// OpTime is the device time of one operator type.
+type OpTime struct {
+	Type   string `json:"type"`
+	Count  int    `json:"count"`
+	TimeNs int64  `json:"device_time_ns"`
+}
+
+// NewReport describes a run.
+func NewReport(m *Model, o RunOptions, r *Result) *Report {
+	p := m.Plan
+	rep := &Report{
+		Model: m.Title(), Soc: o.Chip.Name, Mode: string(o.Mode), Policy: o.Policy.String(), Iterations: max(1, o.Iterations), Loop: string(o.Loop),
+		DeviceTimeNs: r.DeviceTime, Interactions: r.Counters.Interactions(), Steps: plan.Count(p.Steps),
+		Memory:   MemoryReport{p.Memory.WeightBytes, p.Memory.FeatureBytes, p.Memory.LowerBound, r.PeakHBM},
+		Warnings: append(append([]string{}, m.Notes...), r.Warnings...), Faults: []string{}, Inputs: []IO{}, Outputs: []IO{}, Ops: []OpTime{},
+	}
+	for _, x := range p.Inputs {
+		rep.Inputs = append(rep.Inputs, IO{Name: x.Name, DType: x.DType.String(), Shape: shape(x.Shape), Random: slices.Contains(r.Random, x.Name)})
+	}
+	for _, x := range p.Outputs {
+		rep.Outputs = append(rep.Outputs, IO{Name: x.Name, DType: x.DType.String(), Shape: shape(x.Shape)})
+	}
+	for _, f := range r.Faults {
+		rep.Faults = append(rep.Faults, f.Error())
+	}
+	if r.Trace != nil {
+		rep.account(r)
+	}
+	return rep
+}
+
+// shape keeps a scalar's shape an empty list in JSON.
+func shape(s tensor.Shape) tensor.Shape {
+	if s == nil {
+		return tensor.Shape{}
+	}
+	return s
+}
+
+// account sums what ran after the model was loaded.
+func (rep *Report) account(r *Result) {
+	type key struct{ device, stream uint32 }
+	streams, events := map[key]bool{}, map[uint32]bool{}
+	ops := map[string]*OpTime{}
+	for _, t := range r.Trace.Tasks.All() {
+		if t.Start < r.LoadEnd {
+			continue
+		}
+		rep.Tasks++
+		streams[key{uint32(t.Device), t.Stream}] = true
+		switch t.Kind {
+		case trace.EventRecord, trace.NotifyRecord:
+			events[t.Event] = true
+		}
+		name := ""
+		switch {
+		case t.Kind.Kernel():
+			name = r.Trace.String(t.Op)
+		case t.Kind == trace.Memcpy:
+			name = "copy " + t.Dir.String()
+		default:
+			continue
+		}
+		x := ops[name]
+		if x == nil {
+			x = &OpTime{Type: name}
+			ops[name] = x
+		}
+		x.Count++
+		x.TimeNs += t.End - t.Start
+		rep.BusyNs += t.End - t.Start
+	}
+	rep.Streams, rep.Events = len(streams), len(events)
+	for _, x := range ops {
+		rep.Ops = append(rep.Ops, *x)
+	}
+	slices.SortFunc(rep.Ops, func(a, b OpTime) int {
+		return cmp.Or(cmp.Compare(b.TimeNs, a.TimeNs), cmp.Compare(a.Type, b.Type))
+	})
+}
+
+// Title is the model's name for people: that of the graph, or of the file.
+func (m *Model) Title() string {
+	if m.Name != "" {
+		return m.Name
+	}
+	return strings.TrimSuffix(filepath.Base(m.Path), filepath.Ext(m.Path))
+}
+
+// FileName is an output's name as a file name: characters other than letters, digits, '.', '-' and '_' become '_'.
+func FileName(output string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, output)
+}
+
+// WriteOutputs writes each output as NAME.npy into dir, which is made if need be. A file appears when it is complete.
+func WriteOutputs(dir string, rep *Report, outputs []*tensor.Tensor) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for i, t := range outputs {
+		path := filepath.Join(dir, FileName(rep.Outputs[i].Name)+".npy")
+		if err := outfile.Write(path, func(w io.Writer) error { return tensor.WriteNPY(w, t) }); err != nil {
+			return problem.Mark(problem.Failed, err)
+		}
+		rep.Outputs[i].File = path
+	}
+	return nil
+}
