@@ -24,7 +24,10 @@ func Infer(g *Graph) (notes []string, err error) {
 	w := &inferrer{opset: g.Opset, sub: map[*Value]*Value{}, why: map[*Value]string{}, blocked: map[*Value]bool{}}
 	names := outputNames(g)
 	RemoveDead(g) // what nobody wants need not be supported
-	err = w.graph(g)
+	if err = w.graph(g); err == nil {
+		RemoveDead(g)
+		w.dynamic(g)
+	}
 	if missing := w.missing(); missing != nil {
 		return nil, missing
 	}
@@ -162,6 +165,24 @@ func (w *inferrer) node(n *Node, g *Graph) error {
 		g.Nodes = g.Nodes[:len(g.Nodes)-1]
 	}
 	return nil
+}
+
+// dynamic collects the nodes whose result has a size that only running it tells.
+func (w *inferrer) dynamic(g *Graph) {
+	for _, n := range g.Nodes {
+		for _, b := range n.bodies() {
+			w.dynamic(b)
+		}
+		for _, v := range n.Out {
+			if v != nil && !w.blocked[v] && !(v.Known && v.Shape.Static()) {
+				reason := fmt.Sprintf("the size of %s depends on data", v.Name)
+				if w.why[v] != "" {
+					reason = fmt.Sprintf("%s: %s", v.Name, w.why[v])
+				}
+				w.block(n, reason)
+			}
+		}
+	}
 }
 
 func (w *inferrer) block(n *Node, reason string) {

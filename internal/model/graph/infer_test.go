@@ -280,6 +280,55 @@ func TestInfer_branchShapesDiffer(t *testing.T) {
 	}
 }
 
+// A result whose size depends on data is refused by name, unless nobody wants it.
+func TestInfer_sizeDependsOnData(t *testing.T) {
+	if _, ok := kernels.Lookup("NonZero"); !ok {
+		t.Skip("operator NonZero is not there")
+	}
+	model := func(out string) func(b *onnx.Builder) {
+		return func(b *onnx.Builder) {
+			b.Input("x", tensor.Float32, "2,3")
+			b.Node("NonZero", "x", "n", nil)
+			b.Node("Relu", "x", "y", nil)
+			b.Output(out, tensor.Float32, "a,b")
+		}
+	}
+	_, err := graph.Infer(convert(t, model("n")))
+	if !errors.Is(err, kernels.ErrUnsupported) || !strings.Contains(err.Error(), "operator NonZero (nodes NonZero_0): the size of n depends on data") {
+		t.Errorf("%v", err)
+	}
+	infer(t, convert(t, model("y")), nil)
+}
+
+// A clone takes other shapes, and leaves the original alone.
+func TestClone(t *testing.T) {
+	g := convert(t, func(b *onnx.Builder) {
+		b.Input("x", tensor.Float32, "N,3")
+		b.Input("cond", tensor.Bool, "")
+		var then, els onnx.Builder
+		then.Node("Abs", "x", "t", nil)
+		then.Output("t", tensor.Float32, "N,3")
+		els.Node("Neg", "x", "e", nil)
+		els.Output("e", tensor.Float32, "N,3")
+		b.Node("If", "cond", "y", attrs{"then_branch": &then, "else_branch": &els})
+		b.Output("y", tensor.Float32, "N,3")
+	})
+	text := g.String()
+	for _, n := range []int{1, 5} {
+		c := graph.Clone(g)
+		if c.String() != text {
+			t.Fatalf("the clone is\n%s", c)
+		}
+		infer(t, c, map[string]tensor.Shape{"x": {n, 3}})
+		if got := c.Outputs[0].Shape; got[0] != n {
+			t.Errorf("output %v for %d rows", got, n)
+		}
+	}
+	if g.String() != text {
+		t.Errorf("the original is now\n%s", g)
+	}
+}
+
 // Values that go straight through a branch, or that are constants, are copied by a node of the branch.
 func TestInfer_branchOutputsAreSealed(t *testing.T) {
 	g := convert(t, func(b *onnx.Builder) {

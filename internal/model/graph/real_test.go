@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -120,9 +121,17 @@ func TestReal_outputs(t *testing.T) {
 				t.Log(when, graph.Ops(g))
 			}
 			check("before")
+			var ms [2]runtime.MemStats
+			runtime.ReadMemStats(&ms[0])
 			stats, err := graph.Optimize(g, graph.Options{})
 			if err != nil {
 				t.Fatal(err)
+			}
+			runtime.ReadMemStats(&ms[1])
+			if n := ms[1].TotalAlloc - ms[0].TotalAlloc; n > uint64(model.WeightBytes)/8+3<<20 {
+				t.Errorf("the passes allocated %d bytes beside %d of weights", n, model.WeightBytes)
+			} else {
+				t.Logf("the passes allocated %d bytes beside %d of weights", n, model.WeightBytes)
 			}
 			t.Log(stats)
 			check("after")

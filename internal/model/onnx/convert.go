@@ -116,7 +116,10 @@ func constant(name string, t *tensor.Tensor) *graph.Value {
 }
 
 func declared(in ValueInfo, sc *scope) (*graph.Value, error) {
-	if in.Kind != "tensor" && (in.Kind != "" || sc.up == nil) {
+	if sc.up == nil && (in.Kind == "" || in.Kind == "tensor" && in.DType == tensor.Undefined) {
+		return nil, problem.Damagedf("input %q has no element type", in.Name)
+	}
+	if in.Kind != "tensor" && in.Kind != "" {
 		return nil, unsupportedf("input %q%s is of kind %q", in.Name, sc.place, in.Kind)
 	}
 	v := &graph.Value{Name: sc.prefix + in.Name, DType: in.DType, Known: in.Known}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,6 +132,34 @@ func TestParse_initializerIsASliceOfTheFile(t *testing.T) {
 	}
 }
 
+// Reading costs little memory beside the file itself.
+func TestParse_memory(t *testing.T) {
+	for _, c := range realCases(t) {
+		b, err := os.ReadFile(c.model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) < 4<<20 {
+			continue
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		m, err := Parse(b, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Graph(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(len(b))/4 {
+			t.Errorf("%s: %d bytes allocated for a file of %d", c.name, n, len(b))
+		} else {
+			t.Logf("%s: %d bytes for %d", c.name, n, len(b))
+		}
+	}
+}
+
 // model wraps the fields of a GraphProto.
 func model(graph ...[]byte) []byte {
 	m := appendVarint(nil, modelIR, 8)
@@ -240,6 +269,7 @@ func TestGraph_malformed(t *testing.T) {
 		{"two makers", model(rawNodeOf("A", "", "a"), rawNodeOf("B", "", "a"), output("a")), `value "a" is an output of two nodes, A_0 and B_0`},
 		{"input made", model(appendMessage(nil, graphInput, (&Builder{}).valueInfo("x", 1, "1")), rawNodeOf("A", "", "x"), output("x")), `node A_0: value "x" is defined twice`},
 		{"two inputs", model(appendMessage(nil, graphInput, (&Builder{}).valueInfo("x", 1, "1")), appendMessage(nil, graphInput, (&Builder{}).valueInfo("x", 1, "1")), output("x")), `value "x" is defined twice`},
+		{"input without type", model(appendMessage(nil, graphInput, appendString(nil, valueName, "x")), rawNodeOf("A", "x", "y"), output("y")), `input "x" has no element type`},
 		{"no outputs", model(rawNodeOf("A", "", "a")), "has no outputs"},
 		{"if without branches", model(rawNodeOf("If", "", "a"), output("a")), "If without then_branch"},
 		{"empty constant", model(rawNodeOf("Constant", "", "a"), output("a")), "a Constant has one output and one attribute"},
