@@ -11,6 +11,7 @@ import (
 type Options struct {
 	Level Level // lowest level that is handed out; None means Event and above
 	Since int64 // earliest time (microseconds, the writer's clock); NoTime for all
+	Live  bool  // the input grows while it is read: hand lines out at once, expect no broken ones
 }
 
 // Stats is what a scan saw.
@@ -28,11 +29,15 @@ func Scan(r io.Reader, file int, o Options, fn func(*Record) error) (Stats, erro
 	if o.Level == None {
 		o.Level = Event
 	}
-	br := bufio.NewReaderSize(r, 256<<10)
-	sample, err := br.Peek(256 << 10)
-	s := &scan{o: o, fn: fn, paste: detect(sample, err != nil), stats: Stats{First: NoTime, Last: NoTime}}
+	s := &scan{o: o, fn: fn, stats: Stats{First: NoTime, Last: NoTime}}
+	if !o.Live {
+		br := bufio.NewReaderSize(r, 256<<10)
+		sample, err := br.Peek(256 << 10)
+		s.paste = detect(sample, err != nil)
+		r = br
+	}
 	s.rec = Record{File: file, PID: -1, Device: -1, Rank: -1, Time: NoTime}
-	l := newLines(br)
+	l := newLines(r)
 	for {
 		line, ok := l.next()
 		if !ok {
