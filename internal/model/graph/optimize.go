@@ -38,6 +38,7 @@ var passes = []pass{
 	{"views", mergeViews},
 	{"transposes", mergeTransposes},
 	{"common", mergeCommon},
+	{"conv-pad", foldPad},
 	{"batch-norm", foldBatchNorm},
 	{"conv-scale", foldScale},
 	{"conv-input", foldInput},

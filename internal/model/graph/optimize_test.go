@@ -172,6 +172,22 @@ var passCases = []passCase{
 		b.Node("Div", "c two", "y", nil)
 		b.Output("y", tensor.Float32, "2,3")
 	}},
+	{"conv-pad", "Conv Pad", func(b *onnx.Builder) {
+		b.Input("x", tensor.Float32, "1,2,4,5")
+		b.Floats("w", tensor.Shape{3, 2, 3, 3})
+		b.Ints("pads", 0, 0, 0, 1, 0, 0, 2, 3)
+		b.Node("Pad", "x pads", "p", nil)
+		b.Node("Conv", "p w", "y", attrs{"pads": []int64{1, 0, 0, 0}, "strides": []int64{2, 2}})
+		b.Output("y", tensor.Float32, "1,3,3,4")
+	}},
+	{"conv-pad-channels", "Conv Pad", func(b *onnx.Builder) {
+		b.Input("x", tensor.Float32, "1,1,4,5")
+		b.Floats("w", tensor.Shape{3, 2, 3, 3})
+		b.Ints("pads", 0, 1, 0, 0, 0, 0, 0, 0)
+		b.Node("Pad", "x pads", "p", nil)
+		b.Node("Conv", "p w", "y", nil)
+		b.Output("y", tensor.Float32, "1,3,2,3")
+	}},
 	{"residual", "Conv FusedConv", func(b *onnx.Builder) {
 		b.Input("x", tensor.Float32, "1,2,3,3")
 		b.Floats("w", tensor.Shape{2, 2, 3, 3})

@@ -74,15 +74,8 @@ func (n *Node) steps() bool {
 // padsNothing says that every pad is zero: with the input's shape kept, one side could still be cut and the other
 // padded.
 func (n *Node) padsNothing() bool {
-	pads := n.Attrs.Ints("pads")
-	if pads == nil && len(n.In) > 1 && n.In[1] != nil {
-		list, err := n.In[1].Desc().ConstInts()
-		if err != nil {
-			return false
-		}
-		pads = list
-	}
-	if pads == nil {
+	pads, ok := n.pads()
+	if !ok {
 		return false
 	}
 	for _, p := range pads {

@@ -16,7 +16,7 @@ import (
 // TestOptimize_randomGraphs draws graphs of operators that the passes look for, with values that have several
 // readers and weights that have several users, and holds the outputs after the passes against those before.
 func TestOptimize_randomGraphs(t *testing.T) {
-	for _, op := range []string{"Conv", "FusedConv", "BatchNormalization", "FusedMatMul", "Transpose", "HardSwish"} {
+	for _, op := range []string{"Conv", "FusedConv", "BatchNormalization", "FusedMatMul", "Transpose", "HardSwish", "Pad"} {
 		if _, ok := kernels.Lookup(op); !ok {
 			t.Skipf("operator %s is not there", op)
 		}
@@ -83,6 +83,7 @@ func draw(t *rapid.T, b *onnx.Builder) {
 		b.Scalar(name, v)
 	}
 	b.Ints("flat", 1, 27)
+	b.Ints("around", 0, 0, 1, 1, 0, 0, 1, 1)
 	b.Ints("back", 1, 3, 3, 3)
 	values := []string{"x"}
 	pick := func(label string) string { return rapid.SampledFrom(values).Draw(t, label) }
@@ -95,7 +96,7 @@ func draw(t *rapid.T, b *onnx.Builder) {
 		}
 		out := fmt.Sprintf("v%d", i)
 		k := rapid.SampledFrom([]string{"zero", "one", "three", "six", "half", "channel", "row"}).Draw(t, "constant")
-		switch op := rapid.SampledFrom([]string{"Relu", "Sigmoid", "Identity", "HardSigmoid", "Clip", "Neg", "Mul", "Add", "Sub", "Div", "sum", "product", "conv", "same", "depthwise", "norm", "Transpose", "views", "MatMul", "gate", "swish"}).Draw(t, "op"); op {
+		switch op := rapid.SampledFrom([]string{"Relu", "Sigmoid", "Identity", "HardSigmoid", "Clip", "Neg", "Mul", "Add", "Sub", "Div", "sum", "product", "conv", "same", "depthwise", "pad", "norm", "Transpose", "views", "MatMul", "gate", "swish"}).Draw(t, "op"); op {
 		case "Relu", "Sigmoid", "Identity", "Neg":
 			b.Node(op, v, out, nil)
 		case "HardSigmoid":
@@ -123,6 +124,9 @@ func draw(t *rapid.T, b *onnx.Builder) {
 			b.Node("Conv", v+" padded", out, same)
 		case "depthwise":
 			b.Node("Conv", v+" depthwise row", out, attrs{"pads": []int64{1, 1, 1, 1}, "group": int64(3)})
+		case "pad":
+			b.Node("Pad", v+" around", out+"p", nil)
+			b.Node("Conv", out+"p padded", out, nil)
 		case "norm":
 			b.Node("BatchNormalization", v+" row var row var", out, nil)
 		case "Transpose":
