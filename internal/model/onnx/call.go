@@ -37,10 +37,7 @@ func (c *converter) call(f *rawFunction, n *rawNode, sc *scope, out *graph.Graph
 		inner.attrs[a.name] = a
 	}
 	for _, a := range n.attrs {
-		a, ok, err := c.resolve(a, n, sc)
-		if err != nil {
-			return err
-		}
+		a, ok := sc.resolve(a)
 		if ok && a.graph != nil {
 			return unsupportedf("node %s: function %s takes a graph as attribute %s", n.title(), f.key, a.name)
 		}

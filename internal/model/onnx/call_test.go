@@ -21,7 +21,6 @@ func functionOf(name string, opset uint64, in, out string, nodes ...[]byte) []by
 	for _, s := range strings.Fields(out) {
 		b = appendString(b, funcOutput, s)
 	}
-	b = appendString(b, funcAttr, "slope")
 	for _, n := range nodes {
 		b = append(b, retag(n)...)
 	}

@@ -72,7 +72,7 @@ func (s *scope) define(v *graph.Value, name string) error {
 	return nil
 }
 
-// graph converts one graph or branch into out. given are the values of its inputs where they are known (none).
+// graph converts one graph or branch into out; place is where the branch hangs, innermost first.
 func (c *converter) graph(r *rawGraph, sc *scope, out *graph.Graph, place []string) error {
 	if len(place) > 0 {
 		sc.place = " in " + strings.Join(place, " of ")
@@ -186,10 +186,7 @@ func (c *converter) node(n *rawNode, sc *scope, out *graph.Graph) error {
 		g.Out = append(g.Out, v)
 	}
 	for _, a := range n.attrs {
-		a, ok, err := c.resolve(a, n, sc)
-		if err != nil {
-			return err
-		}
+		a, ok := sc.resolve(a)
 		if !ok {
 			continue
 		}
@@ -218,16 +215,13 @@ func (c *converter) node(n *rawNode, sc *scope, out *graph.Graph) error {
 }
 
 // resolve replaces a reference to an attribute of the function around; false where the caller did not give it.
-func (c *converter) resolve(a rawAttr, n *rawNode, sc *scope) (rawAttr, bool, error) {
+func (s *scope) resolve(a rawAttr) (rawAttr, bool) {
 	if a.ref == "" {
-		return a, true, nil
+		return a, true
 	}
-	given, ok := sc.attr(a.ref)
-	if !ok {
-		return a, false, nil
-	}
+	given, ok := s.attr(a.ref)
 	given.name = a.name
-	return given, true, nil
+	return given, ok
 }
 
 // title names the node for people: its own name, or its operator and first output.
@@ -248,10 +242,7 @@ func (c *converter) constant(n *rawNode, sc *scope) error {
 	if len(n.out) != 1 || n.out[0] == "" || len(n.attrs) != 1 {
 		return problem.Damagedf("node %s: a Constant has one output and one attribute, here %d and %d", n.title(), len(n.out), len(n.attrs))
 	}
-	a, ok, err := c.resolve(n.attrs[0], n, sc)
-	if err != nil {
-		return err
-	}
+	a, ok := sc.resolve(n.attrs[0])
 	if !ok {
 		return problem.Damagedf("node %s: its value is attribute %q of the function, which the caller does not give", n.title(), n.attrs[0].ref)
 	}

@@ -60,7 +60,7 @@ func (d *decoder) model() (*Model, error) {
 			at := &where{name: "graph", idx: -1}
 			if m.graph, err = d.graph(msg, &f, at); err == nil {
 				m.GraphName = m.graph.name
-				err = d.interfaceOf(m)
+				m.describe()
 			}
 		case modelOpset:
 			var o Opset
@@ -82,8 +82,8 @@ func (d *decoder) model() (*Model, error) {
 	}
 }
 
-// interfaceOf fills the inputs and outputs of the model; before IR 4 every initializer was listed as an input too.
-func (d *decoder) interfaceOf(m *Model) error {
+// describe fills the inputs and outputs of the model; before IR 4 every initializer was listed as an input too.
+func (m *Model) describe() {
 	given := make(map[string]bool, len(m.graph.initializers))
 	for _, t := range m.graph.initializers {
 		given[t.name] = true
@@ -95,7 +95,6 @@ func (d *decoder) interfaceOf(m *Model) error {
 	}
 	m.Outputs = m.graph.outputs
 	m.Initializers = len(m.graph.initializers)
-	return nil
 }
 
 func (d *decoder) graph(up *message, f *field, at *where) (*rawGraph, error) {
@@ -302,9 +301,6 @@ func (d *decoder) function(up *message, f *field, at *where) error {
 		case funcOutput:
 			s, err = msg.str(f)
 			fn.out = append(fn.out, s)
-		case funcAttr:
-			s, err = msg.str(f)
-			fn.attrs = append(fn.attrs, s)
 		case funcDefault:
 			var a rawAttr
 			if a, err = d.attr(msg, f, &where{at, "attribute_proto", len(fn.defaults)}); err == nil {

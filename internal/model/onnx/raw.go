@@ -38,7 +38,6 @@ type rawTensor struct {
 type rawFunction struct {
 	key      string
 	in, out  []string
-	attrs    []string
 	defaults []rawAttr
 	nodes    []*rawNode
 	opset    int // of ai.onnx; 0: not imported
@@ -120,7 +119,6 @@ const (
 	funcName    = 1
 	funcInput   = 4
 	funcOutput  = 5
-	funcAttr    = 6
 	funcNode    = 7
 	funcOpset   = 9
 	funcDomain  = 10
