@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"npu/internal/trace"
+	"npu/internal/trace/flow"
 	"npu/internal/trace/lanes"
 )
 
@@ -32,7 +33,7 @@ const rebase = 1e15
 
 // Write writes t as one JSON object. The bytes depend on t alone.
 func Write(w io.Writer, t *trace.Trace) error {
-	c := &writer{w: w, t: t, lanes: lanes.New(t), arrows: newArrows(t), b: make([]byte, 0, flushAt+4096)}
+	c := &writer{w: w, t: t, lanes: lanes.New(t), arrows: flow.New(t), b: make([]byte, 0, flushAt+4096)}
 	c.quoted = make([][]byte, len(t.Strings))
 	for i, s := range t.Strings {
 		c.quoted[i] = appendQuoted(nil, s)
@@ -62,7 +63,7 @@ type writer struct {
 	w      io.Writer
 	t      *trace.Trace
 	lanes  *lanes.Layout
-	arrows *arrows
+	arrows *flow.Arrows
 	quoted [][]byte // strings of the trace as JSON
 	base   int64    // subtracted from all times
 	b      []byte

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"npu/internal/trace"
+	"npu/internal/trace/flow"
 )
 
 // slice starts a complete event; the caller writes its args and closes it.
@@ -57,7 +58,7 @@ func (c *writer) spans() {
 			c.number(int64(s.Code))
 		}
 		c.text("}}")
-		if row := c.arrows.submits[i]; row >= 0 {
+		if row := c.arrows.Submits[i]; row >= 0 {
 			c.arrow("s", lane, "submit", submitID(int(row)), s.Start)
 		}
 	}
@@ -65,14 +66,14 @@ func (c *writer) spans() {
 
 // tasks writes the tasks by start; those of one time in the order that arrows need.
 func (c *writer) tasks() {
-	s := newSequence(c.arrows, len(c.lanes.Lanes), c.lanes.Stream)
+	s := flow.NewSequence(c.arrows, len(c.lanes.Lanes), c.lanes.Stream)
 	n := c.t.Tasks.Len()
 	for from := 0; from < n; {
 		to := from + 1
 		for to < n && c.t.Tasks.Start.At(to) == c.t.Tasks.Start.At(from) {
 			to++
 		}
-		for _, row := range s.next(from, to) {
+		for _, row := range s.Next(from, to) {
 			k := c.t.Tasks.At(int(row))
 			c.task(int(row), &k)
 		}
@@ -85,17 +86,17 @@ func (c *writer) task(i int, k *trace.Task) {
 	c.slice(lane, catTask, k.Start, k.End)
 	c.label(k)
 	c.args(k)
-	if span := c.arrows.callers[i]; span >= 0 {
+	if span := c.arrows.Callers[i]; span >= 0 {
 		c.arrow("f", lane, "submit", submitID(i), max(k.Start, c.t.Spans.At(int(span)).Start))
 	}
-	if r := c.arrows.records[i]; r >= 0 && c.t.Tasks.Start.At(int(r)) <= k.Start {
+	if r := c.arrows.Records[i]; r >= 0 && c.t.Tasks.Start.At(int(r)) <= k.Start {
 		c.arrow("f", lane, "release", releaseID(i), k.Start)
 	}
-	for _, r := range c.arrows.released(i) {
-		c.arrow("s", lane, "release", releaseID(int(r.wait)), k.Start)
+	for _, r := range c.arrows.Released(i) {
+		c.arrow("s", lane, "release", releaseID(int(r.Wait)), k.Start)
 		// A wait that began before the record was written already.
-		if c.t.Tasks.Start.At(int(r.wait)) < k.Start {
-			c.arrow("f", c.lanes.Stream(int(r.wait)), "release", releaseID(int(r.wait)), k.Start)
+		if c.t.Tasks.Start.At(int(r.Wait)) < k.Start {
+			c.arrow("f", c.lanes.Stream(int(r.Wait)), "release", releaseID(int(r.Wait)), k.Start)
 		}
 	}
 	if e := c.lanes.Engine(i); e >= 0 {
