@@ -25,7 +25,7 @@ func newTraceExportCmd(a *app) *cobra.Command {
 		Use:   "export FILE -o OUT",
 		Short: "Convert a trace for other tools",
 		Long: `Formats: ` + strings.Join(export.Names(), ", ") + `. Without --format the suffix of OUT picks one (.json.gz packs Chrome JSON).
-Chrome JSON opens in Perfetto (ui.perfetto.dev), pprof with "go tool pprof".`,
+Chrome JSON and Perfetto open in ui.perfetto.dev, pprof with "go tool pprof".`,
 		Example: `  npu trace export -f chrome run.npt -o run.json.gz
   npu trace export -f csv run.npt -o - | head`,
 		Args: cobra.ExactArgs(1),
@@ -58,7 +58,7 @@ func exportFormat(o *traceExportOptions) (f export.Format, err error) {
 	default:
 		f, err = export.BySuffix(o.out)
 	}
-	if err == nil && o.out == "-" && o.outTTY && (f.Name == "npt" || f.Name == "pprof") {
+	if err == nil && o.out == "-" && o.outTTY && f.Name != "chrome" && f.Name != "csv" {
 		return f, problem.Usagef("format %s is binary and standard output is a terminal: name a file with -o FILE", f.Name)
 	}
 	return f, err

@@ -80,7 +80,7 @@ func TestTraceStats(t *testing.T) {
 func TestTraceExport(t *testing.T) {
 	path := generated(t)
 	dir := t.TempDir()
-	for format, name := range map[string]string{"chrome": "x.json", "pprof": "x.pb.gz", "csv": "x.csv", "npt": "y.npt", "": "z.json.gz"} {
+	for format, name := range map[string]string{"chrome": "x.json", "pprof": "x.pb.gz", "perfetto": "x.pftrace", "csv": "x.csv", "npt": "y.npt", "": "z.json.gz"} {
 		args := []string{"trace", "export", path, "-o", filepath.Join(dir, name)}
 		if format != "" {
 			args = append(args, "-f", format)

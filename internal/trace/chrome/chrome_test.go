@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -100,32 +99,10 @@ func TestWrite_golden(t *testing.T) {
 	}
 }
 
-// tight makes a trace in which records, waits and the tasks after them fall on the same instants.
-func tight(seed uint64) *trace.Trace {
-	rng := rand.New(rand.NewPCG(seed, 9))
-	r := trace.NewRecorder()
-	clock := make([]int64, 4)
-	for i := range uint32(300) {
-		from, to := rng.IntN(len(clock)), rng.IntN(len(clock))
-		task := func(s int, start, end int64, k trace.Task) {
-			k.Submit, k.Ready, k.Start, k.End, k.Stream, k.Task, k.Name = start, start, start, end, uint32(s), 1000*uint32(s)+i, r.Intern(fmt.Sprint(k.Kind, i))
-			clock[s] = end
-			r.Tasks([]trace.Task{k})
-		}
-		if from != to {
-			at := clock[from]
-			task(from, at, at, trace.Task{Kind: trace.EventRecord, Event: 1 + i, Gen: 1})
-			task(to, clock[to], max(clock[to], at), trace.Task{Kind: trace.EventWait, Event: 1 + i, Gen: 1})
-		}
-		task(to, clock[to], clock[to]+rng.Int64N(3), trace.Task{Kind: trace.KernelAICore, Engine: trace.EngineCube})
-	}
-	return r.Finish()
-}
-
 func TestWrite_viewersSeeWhatTheTraceSays(t *testing.T) {
 	traces := map[string]*trace.Trace{"overlap": overlap(), "empty": trace.NewRecorder().Finish(), "generated": gen.Trace(gen.Options{Tasks: 3000, Devices: 2, Streams: 4})}
 	for seed := range uint64(20) {
-		traces[fmt.Sprint("tight ", seed)] = tight(seed)
+		traces[fmt.Sprint("instants ", seed)] = gen.Instants(seed)
 	}
 	for name, tr := range traces {
 		t.Run(name, func(t *testing.T) {

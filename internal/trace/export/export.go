@@ -16,6 +16,7 @@ import (
 	"npu/internal/trace/chrome"
 	"npu/internal/trace/csv"
 	"npu/internal/trace/npt"
+	"npu/internal/trace/perfetto"
 	"npu/internal/trace/pprofile"
 )
 
@@ -32,6 +33,7 @@ func Formats() []Format {
 		{"npt", ".npt", npt.Write},
 		{"chrome", ".json", chrome.Write},
 		{"chrome", ".json.gz", gzipped(chrome.Write)},
+		{"perfetto", ".pftrace", perfetto.Write},
 		{"pprof", ".pb.gz", pprofile.Write},
 		{"csv", ".csv", csv.Write},
 	}
