@@ -172,6 +172,15 @@ var passCases = []passCase{
 		b.Node("Div", "c two", "y", nil)
 		b.Output("y", tensor.Float32, "2,3")
 	}},
+	{"shortcut", "Mul Add", func(b *onnx.Builder) {
+		b.Input("x", tensor.Float32, "1,4,4,4")
+		b.Input("g", tensor.Float32, "1,4,1,1")
+		b.Node("Mul", "g x", "m", nil)
+		b.Node("Add", "x m", "a", nil)
+		b.Scalar("two", 2)
+		b.Node("Sub", "a two", "y", nil)
+		b.Output("y", tensor.Float32, "1,4,4,4")
+	}},
 	{"conv-pad", "Conv Pad", func(b *onnx.Builder) {
 		b.Input("x", tensor.Float32, "1,2,4,5")
 		b.Floats("w", tensor.Shape{3, 2, 3, 3})

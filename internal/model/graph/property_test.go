@@ -72,6 +72,7 @@ func TestOptimize_randomGraphs(t *testing.T) {
 // draw adds nodes on values of shape 1x3x3x3, which every permutation of the last three dimensions keeps.
 func draw(t *rapid.T, b *onnx.Builder) {
 	b.Input("x", tensor.Float32, "1,3,3,3")
+	b.Input("small", tensor.Float32, "1,3,1,1")
 	b.Floats("full", tensor.Shape{3, 3, 1, 1})
 	b.Floats("padded", tensor.Shape{3, 3, 3, 3})
 	b.Floats("depthwise", tensor.Shape{3, 1, 3, 3})
@@ -96,7 +97,7 @@ func draw(t *rapid.T, b *onnx.Builder) {
 		}
 		out := fmt.Sprintf("v%d", i)
 		k := rapid.SampledFrom([]string{"zero", "one", "three", "six", "half", "channel", "row"}).Draw(t, "constant")
-		switch op := rapid.SampledFrom([]string{"Relu", "Sigmoid", "Identity", "HardSigmoid", "Clip", "Neg", "Mul", "Add", "Sub", "Div", "sum", "product", "conv", "same", "depthwise", "pad", "norm", "Transpose", "views", "MatMul", "gate", "swish"}).Draw(t, "op"); op {
+		switch op := rapid.SampledFrom([]string{"Relu", "Sigmoid", "Identity", "HardSigmoid", "Clip", "Neg", "Mul", "Add", "Sub", "Div", "sum", "product", "conv", "same", "depthwise", "pad", "norm", "Transpose", "views", "MatMul", "gate", "swish", "excite"}).Draw(t, "op"); op {
 		case "Relu", "Sigmoid", "Identity", "Neg":
 			b.Node(op, v, out, nil)
 		case "HardSigmoid":
@@ -140,6 +141,10 @@ func draw(t *rapid.T, b *onnx.Builder) {
 			b.Node("Add", v+" three", out+"a", nil)
 			b.Node("Clip", out+"a zero six", out+"b", nil)
 			b.Node("Div", out+"b six", out, nil)
+		case "excite":
+			b.Node("Sigmoid", "small", out+"s", nil)
+			b.Node("Mul", v+" "+out+"s", out+"m", nil)
+			b.Node("Add", out+"m "+v, out, nil)
 		case "swish":
 			b.Node("HardSigmoid", v, out+"a", attrs{"alpha": float32(1. / 6)})
 			b.Node("Mul", v+" "+out+"a", out, nil)
