@@ -14,6 +14,7 @@ import (
 type Kernel struct {
 	dev     *Device
 	id      uint32
+	kind    trace.Kind
 	Name    string
 	Account cost.Account // what one launch costs
 	run     *kernels.Kernel
@@ -62,6 +63,7 @@ func (th *Thread) LoadKernel(c KernelConfig) (k *Kernel, err error) {
 	default:
 		f.Kind, k.fault = trace.KernelAICore, sim.CodeAICoreException
 	}
+	k.kind = f.Kind
 	f.Blocks, f.BlockNs = uint32(max(1, k.Account.Blocks)), k.Account.BlockNs
 	err = th.port.Call(func() {
 		f.Name, f.Op = th.rt.strings.Intern(c.Name), th.rt.strings.Intern(run.Type)
@@ -81,7 +83,7 @@ func (th *Thread) NewKernel(name string, kind trace.Kind, blocks uint32, blockNs
 	if err != nil {
 		return nil, err
 	}
-	k = &Kernel{dev: ctx.dev, Name: name, body: body}
+	k = &Kernel{dev: ctx.dev, kind: kind, Name: name, body: body}
 	err = th.port.Call(func() {
 		id := th.rt.strings.Intern(name)
 		k.id = th.rt.machine.Load(&sim.Function{Kind: kind, Name: id, Op: id, Blocks: blocks, BlockNs: blockNs, Run: body})
@@ -163,7 +165,7 @@ func (th *Thread) LaunchKernel(k *Kernel, args []uint64, s *Stream) error {
 	if len(args) > sim.ArgWords {
 		return th.fail(NotSupported, callLaunch.name, fmt.Sprintf("%d argument words, a launch carries %d", len(args), sim.ArgWords), "put the arguments into device memory and use LaunchPrepared")
 	}
-	return th.submit(s, sim.Task{Func: k.id, Kind: trace.KernelAICore}, args, callLaunch)
+	return th.submit(s, sim.Task{Func: k.id, Kind: k.kind}, args, callLaunch)
 }
 
 // LaunchPrepared launches a kernel whose argument block lies in device memory already.
@@ -172,5 +174,5 @@ func (th *Thread) LaunchPrepared(k *Kernel, args Ptr, s *Stream) error {
 	if err != nil {
 		return err
 	}
-	return th.submit(s, sim.Task{Func: k.id, Kind: trace.KernelAICore, Args: uint64(args)}, nil, callLaunch)
+	return th.submit(s, sim.Task{Func: k.id, Kind: k.kind, Args: uint64(args)}, nil, callLaunch)
 }

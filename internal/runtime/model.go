@@ -61,7 +61,7 @@ func (s *SunkStream) Launch(k *Kernel, args []uint64) int {
 	for _, a := range args {
 		s.b.args = binary.LittleEndian.AppendUint64(s.b.args, a)
 	}
-	s.add(sim.Task{Kind: trace.KernelAICore, Func: k.id, Args: uint64(off)})
+	s.add(sim.Task{Kind: k.kind, Func: k.id, Args: uint64(off)})
 	s.b.argOff = append(s.b.argOff, off)
 	return len(s.b.argOff) - 1
 }
