@@ -223,6 +223,9 @@ func (p *packer) floats() int { return panelFloats(p.lanes, p.depth, p.width) * 
 func (p *packer) pack(dst []float32, src []byte) {
 	size, v := panelFloats(p.lanes, p.depth, p.width), newVec(p.dtype, src)
 	tmp := make([]float32, max(p.lanes, p.depth))
+	if size == 0 {
+		return
+	}
 	for i, off := range p.offsets {
 		d := dst[i*size:][:size]
 		if p.gather != nil {

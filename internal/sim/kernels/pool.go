@@ -37,7 +37,6 @@ type pooling struct {
 	includePad bool
 	p          float64
 	byColumn   bool // storage_order of Indices
-	counts     [3][]int32
 	partFloats int
 }
 
@@ -138,9 +137,6 @@ func buildPool(s *Spec) (*Kernel, error) {
 		part := p.global
 		return s.guard(k, func(x *Exec) error { x.each(p.planes, grain, part); return nil }), nil
 	}
-	for d := range 3 {
-		p.counts[d] = p.tapCounts(d)
-	}
 	rows := p.planes * p.out[0] * p.out[1]
 	p.partFloats = p.in[2] + p.out[2]
 	k.Workspace = 4 * p.partFloats * min(maxParts, rows)
@@ -162,21 +158,18 @@ func (s *Spec) vector(ge string, ops float64) *Kernel {
 	return k
 }
 
-// tapCounts is, for each output position along a dimension, how many taps an average divides by.
-func (p *pooling) tapCounts(d int) []int32 {
-	if p.kind != poolAverage {
-		return nil
+// taps is how many taps along dimension d an average at output position o divides by.
+func (p *pooling) taps(d, o int) int {
+	first := o*p.stride[d] - p.lo[d]
+	if first >= 0 && first+p.extent(d) <= p.in[d] {
+		return p.kernel[d]
 	}
-	n := make([]int32, p.out[d])
-	pad, length := 0, p.in[d]
+	length := p.in[d]
 	if p.includePad {
-		pad, length = p.lo[d], p.lo[d]+p.in[d]+p.hi[d]
+		first, length = first+p.lo[d], p.lo[d]+p.in[d]+p.hi[d]
 	}
-	for o := range n {
-		lo, hi := inside(o*p.stride[d]-p.lo[d]+pad, p.dilation[d], p.kernel[d], length)
-		n[o] = int32(max(1, hi-lo))
-	}
-	return n
+	lo, hi := inside(first, p.dilation[d], p.kernel[d], length)
+	return max(1, hi-lo)
 }
 
 // rows computes output rows [lo,hi), counted over all planes.
@@ -203,9 +196,9 @@ func (p *pooling) rows(x *Exec, part, lo, hi int) {
 		}
 		switch p.kind {
 		case poolAverage:
-			n := float32(p.counts[0][z] * p.counts[1][y])
+			n := p.taps(0, z) * p.taps(1, y)
 			for i := range acc {
-				acc[i] /= n * float32(p.counts[2][i])
+				acc[i] /= float32(n * p.taps(2, i))
 			}
 		case poolLp:
 			for i := range acc {

@@ -100,10 +100,7 @@ func (f *softmax) rows(x *Exec, part, lo, hi int) {
 			dst.store(r*f.n, 1, row)
 			continue
 		}
-		top := float32(math.Inf(-1))
-		for _, v := range row {
-			top = max(top, v)
-		}
+		top := maxOf(row)
 		for i := range row {
 			row[i] -= top
 		}
@@ -125,6 +122,33 @@ func (f *softmax) rows(x *Exec, part, lo, hi int) {
 		}
 		dst.store(r*f.n, 1, row)
 	}
+}
+
+// maxOf is the greatest element, in four chains; NaNs are passed over.
+func maxOf(v []float32) float32 {
+	a := float32(math.Inf(-1))
+	b, c, d := a, a, a
+	for len(v) >= 4 {
+		if v[0] > a {
+			a = v[0]
+		}
+		if v[1] > b {
+			b = v[1]
+		}
+		if v[2] > c {
+			c = v[2]
+		}
+		if v[3] > d {
+			d = v[3]
+		}
+		v = v[4:]
+	}
+	for _, e := range v {
+		if e > a {
+			a = e
+		}
+	}
+	return max(a, b, c, d)
 }
 
 // softmaxTile is how many columns are normalised together when the axis is not the last one.

@@ -29,6 +29,7 @@ var table = merge(
 	softmaxOps(),
 	normOps(),
 	rnnOps(),
+	resizeOps(),
 )
 
 func merge(parts ...map[string]*Op) map[string]*Op {
