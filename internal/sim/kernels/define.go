@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"fmt"
-	"slices"
 
 	"npu/internal/sim/cost"
 	"npu/internal/tensor"
@@ -149,6 +148,9 @@ func (s *Spec) kernel(ge string, core cost.Core, instr int, reads []int, run fun
 	} else {
 		k.Work.VectorOps = elements * int64(instr)
 		k.Blocks = int(max(1, (max(k.Work.ReadBytes, k.Work.WriteBytes)+tileBytes-1)/tileBytes))
+		if k.Work.WriteBytes == 0 { // nothing to write, however long the other dimensions are
+			run = func(*Exec) error { return nil }
+		}
 	}
 	k.Run = func(x *Exec) error {
 		if err := complete("input", x.In, in); err != nil {
@@ -190,6 +192,3 @@ func all(n int) []int {
 	}
 	return v
 }
-
-// without lists the operands 0..n-1 but i.
-func without(n, i int) []int { return slices.DeleteFunc(all(n), func(j int) bool { return j == i }) }

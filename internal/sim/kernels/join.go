@@ -137,6 +137,9 @@ func inferSplit(s *Spec) error {
 	if err != nil {
 		return err
 	}
+	if len(sizes) == 0 {
+		return fmt.Errorf("no parts")
+	}
 	if len(s.Out) == 0 {
 		s.Out = make([]Desc, len(sizes))
 	}

@@ -91,6 +91,9 @@ func newSuppressor(s *Spec) *suppressor {
 		return nil
 	}
 	p := &suppressor{batch: c[0], classes: c[1], boxes: c[2], center: s.Attrs.Int("center_point_box", 0) != 0, space: 16 * c[2]}
+	if p.boxes == 0 {
+		p.batch = 0
+	}
 	for i := range p.has {
 		p.has[i] = !s.Input(i + 2).Absent()
 	}

@@ -148,6 +148,9 @@ func buildCompress(s *Spec) (*Kernel, error) {
 		if n != kept {
 			return otherCount(n, kept)
 		}
+		if kept == 0 || inner == 0 {
+			return nil
+		}
 		for o := range outer {
 			to := o * kept
 			for i, b := range x.In[1][:conds] {

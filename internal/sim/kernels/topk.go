@@ -53,7 +53,13 @@ func buildTop(s *Spec) (*Kernel, error) {
 	if k > n {
 		return nil, fmt.Errorf("k %d of a dimension of %d", k, n)
 	}
+	if len(s.Out) > 1 && !s.Out[1].Shape.Equal(s.Out[0].Shape) {
+		return nil, fmt.Errorf("values are given as %v, indices as %v", s.Out[0].Shape, s.Out[1].Shape)
+	}
 	rows := in[:at].Count() * inner
+	if k == 0 {
+		rows = 0
+	}
 	least := s.Attrs.Int("largest", 1) == 0
 	space := 8 * (n + k)
 	kernel := s.kernel("TopK", cost.AICPU, 1, []int{0}, func(x *Exec) error {

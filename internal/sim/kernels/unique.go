@@ -33,6 +33,9 @@ func uniqueOf(s *Spec) (r uniqueRows, at int, flat bool, err error) {
 		return r, at, false, err
 	}
 	r.outer, r.n, r.inner = in[:at].Count(), in[at], in[at+1:].Count()
+	if r.n == 0 || r.inner == 0 {
+		r.outer, r.inner = 0, 0 // no elements, however long the other dimensions are
+	}
 	return r, at, false, nil
 }
 
@@ -99,9 +102,12 @@ func inferUnique(s *Spec) error {
 		return err
 	}
 	n := -1
-	if c := s.In[0].Const; c != nil && s.In[0].Shape.Static() && r.outer*r.n*r.inner*r.t.Size() == len(c.Data) {
+	if c := s.In[0].Const; c != nil && len(c.Data) > 0 && s.In[0].Shape.Static() && r.outer*r.n*r.inner*r.t.Size() == len(c.Data) {
 		work := make([]int64, 3*r.n)
 		n = r.groups(c.Data, work[:r.n], work[r.n:2*r.n], work[2*r.n:], true)
+	}
+	if r.n == 0 {
+		n = 0
 	}
 	out := tensor.Shape{n}
 	if !flat {
@@ -124,6 +130,11 @@ func buildUnique(s *Spec) (*Kernel, error) {
 	want, sorted, row := s.Out[0].Shape[at], s.Attrs.Int("sorted", 1) != 0, r.inner*size
 	if want > r.n {
 		return nil, fmt.Errorf("%d different of %d", want, r.n)
+	}
+	for _, i := range []int{1, 3} {
+		if i < len(s.Out) && s.Out[i].Shape[0] != want {
+			return nil, fmt.Errorf("output %d is given as %v for %d different", i, s.Out[i].Shape, want)
+		}
 	}
 	space := 3 * 8 * r.n
 	k := s.kernel("Unique", cost.AICPU, 1, []int{0}, func(x *Exec) error {
