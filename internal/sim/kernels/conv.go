@@ -7,6 +7,8 @@ import (
 	"npu/internal/tensor"
 )
 
+// convOps are the convolutions. FusedConv is made by graph passes: Conv with a fourth operand Z of the result's shape that
+// is added before the activation, which parseActivation describes.
 func convOps() map[string]*Op {
 	return map[string]*Op{
 		"Conv":          define(inferConv, buildConv),

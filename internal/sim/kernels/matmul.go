@@ -8,6 +8,8 @@ import (
 	"npu/internal/tensor"
 )
 
+// matmulOps are the matrix products. FusedMatMul is made by graph passes: act(alpha·A·B + bias + Z) with transA and
+// transB on the last two dimensions, a bias along the last dimension and Z of the result's shape, both optional.
 func matmulOps() map[string]*Op {
 	return map[string]*Op{
 		"MatMul":      define(inferMatMul, buildMatMul),

@@ -18,6 +18,7 @@ const spins = 20_000
 // The n-1 helpers start at the first loop that is worth a second thread, stay parked between loops and end with Close.
 type Workers struct {
 	n       int
+	spins   int
 	helpers []*helper
 	busy    atomic.Bool
 	closed  bool
@@ -46,7 +47,11 @@ type helper struct {
 
 // NewWorkers makes a set of n host threads, the caller among them. At most 16 are used.
 func NewWorkers(n int) *Workers {
-	return &Workers{n: min(max(1, n), maxParts), done: make(chan struct{}, 1)}
+	w := &Workers{n: min(max(1, n), maxParts), spins: spins, done: make(chan struct{}, 1)}
+	if runtime.GOMAXPROCS(0) == 1 {
+		w.spins = 1 // whoever is waited for needs this processor
+	}
+	return w
 }
 
 // Close ends the helpers and waits for none of them; a later loop runs on the caller alone.
@@ -118,7 +123,7 @@ func (w *Workers) run(n, parts int) {
 		w.signal(h)
 	}
 	w.compute(0)
-	if await(func() bool { return w.pending.Load() == 0 }) {
+	if w.await(func() bool { return w.pending.Load() == 0 }) {
 		return
 	}
 	w.parked.Store(true)
@@ -158,7 +163,7 @@ func (w *Workers) signal(h *helper) {
 func (w *Workers) help(h *helper, part int) {
 	for seen := uint32(0); ; seen++ {
 		fresh := func() bool { return h.seq.Load() != seen || h.quit.Load() }
-		if !await(fresh) {
+		if !w.await(fresh) {
 			h.parked.Store(true)
 			if !fresh() || !h.parked.CompareAndSwap(true, false) {
 				<-h.wake
@@ -175,12 +180,8 @@ func (w *Workers) help(h *helper, part int) {
 }
 
 // await spins until ok, for a while; it says whether ok came.
-func await(ok func() bool) bool {
-	n := spins
-	if runtime.GOMAXPROCS(0) == 1 {
-		n = 1
-	}
-	for range n {
+func (w *Workers) await(ok func() bool) bool {
+	for range w.spins {
 		if ok() {
 			return true
 		}

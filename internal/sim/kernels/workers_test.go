@@ -1,11 +1,17 @@
 package kernels
 
 import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"npu/internal/tensor"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -86,6 +92,66 @@ func TestWorkers_parkAndWake(t *testing.T) {
 	}
 	w.Close()
 	x.each(4, 1, body)
+}
+
+// TestKernels_manyStreamsAndThreads runs one kernel of each family, large enough to be shared out, on several streams
+// at once: all must give the bits that a single thread gives.
+func TestKernels_manyStreamsAndThreads(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 15))
+	x := func(shape ...int) *tensor.Tensor { return random(r, tensor.Float32, shape...) }
+	image := x(2, 16, 64, 64)
+	for _, c := range []trial{
+		{op: "Conv", in: []*tensor.Tensor{image, x(32, 16, 3, 3)}, konst: []bool{false, true}},
+		{op: "Conv", in: []*tensor.Tensor{image, x(32, 16, 3, 3)}},
+		{op: "Conv", attrs: Attrs{"group": int64(16)}, in: []*tensor.Tensor{image, x(16, 1, 3, 3)}},
+		{op: "ConvTranspose", attrs: Attrs{"strides": i64(2, 2)}, in: []*tensor.Tensor{image, x(16, 32, 4, 4)}, konst: []bool{false, true}},
+		{op: "MatMul", in: []*tensor.Tensor{x(300, 200), x(200, 300)}},
+		{op: "MatMul", in: []*tensor.Tensor{random(r, tensor.Int32, 300, 200), random(r, tensor.Int32, 200, 300)}},
+		{op: "MaxPool", attrs: Attrs{"kernel_shape": i64(3, 3)}, in: []*tensor.Tensor{image}, outs: 2},
+		{op: "GlobalAveragePool", in: []*tensor.Tensor{image}},
+		{op: "Softmax", in: []*tensor.Tensor{x(64, 1000)}},
+		{op: "Softmax", attrs: Attrs{"axis": int64(1)}, in: []*tensor.Tensor{image}},
+		{op: "BatchNormalization", in: []*tensor.Tensor{image, x(16), x(16), x(16), x(16)}},
+		{op: "InstanceNormalization", in: []*tensor.Tensor{image, x(16), x(16)}},
+		{op: "LayerNormalization", in: []*tensor.Tensor{x(128, 700), x(700)}},
+		{op: "LRN", attrs: Attrs{"size": int64(5)}, in: []*tensor.Tensor{image}},
+		{op: "LSTM", attrs: Attrs{"direction": "bidirectional"}, in: []*tensor.Tensor{x(40, 3, 64), x(2, 256, 64), x(2, 256, 64)}, outs: 3},
+		{op: "Resize", attrs: Attrs{"mode": "linear"}, in: []*tensor.Tensor{image, nil, floats(1, 1, 2, 2)}, konst: []bool{false, true, true}},
+		{op: "Resize", in: []*tensor.Tensor{image, nil, floats(1, 1, 2, 2)}, konst: []bool{false, true, true}},
+	} {
+		if c.op == "BatchNormalization" {
+			setNumbers(c.in[4], slices.Repeat([]float64{0.5}, 16)) // a variance is not negative
+		}
+		k, one, outs, err := c.prepare()
+		if err != nil {
+			t.Fatalf("%v: %v", c, err)
+		}
+		if err := k.Run(one); err != nil {
+			t.Fatalf("%v: %v", c, err)
+		}
+		var streams sync.WaitGroup
+		for _, threads := range []int{2, 3, 5} {
+			streams.Go(func() {
+				e := &Exec{In: one.In, Workspace: make([]byte, k.Workspace), Workers: NewWorkers(threads)}
+				defer e.Workers.Close()
+				for _, o := range outs {
+					e.Out = append(e.Out, make([]byte, len(o.Data)))
+				}
+				if err := k.Run(e); err != nil {
+					t.Errorf("%v: %v", c, err)
+				}
+				if len(e.Workers.helpers) == 0 {
+					t.Errorf("%v: not shared out", c)
+				}
+				for i, o := range outs {
+					if !bytes.Equal(e.Out[i], o.Data) {
+						t.Errorf("%v: output %d differs with %d threads", c, i, threads)
+					}
+				}
+			})
+		}
+		streams.Wait()
+	}
 }
 
 func BenchmarkWorkers_forkJoin(b *testing.B) {
