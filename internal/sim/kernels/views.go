@@ -280,7 +280,7 @@ func buildDropout(s *Spec) (*Kernel, error) {
 		if s.Out[1].DType == tensor.Bool {
 			one[0] = 1
 		} else {
-			storeF64One(s.Out[1].DType, one)
+			storeFloat(s.Out[1].DType, one, 0, []float64{1}, true)
 		}
 	}
 	return s.kernel("Dropout", cost.AIV, 1, []int{0}, func(x *Exec) error {
@@ -295,8 +295,6 @@ func buildDropout(s *Spec) (*Kernel, error) {
 func isZero(d Desc) bool {
 	return !slices.ContainsFunc(d.Const.Data, func(b byte) bool { return b != 0 })
 }
-
-func storeF64One(t tensor.DType, dst []byte) { storeFloat(t, dst, 0, []float64{1}, true) }
 
 // repeat fills memory with a pattern by doubling what is there.
 func repeat(dst, pattern []byte) {
