@@ -77,6 +77,12 @@ func (c *checker) times(i int, k *Task) {
 	case k.Ready < k.Submit:
 		c.task(i, k, "is ready at %d ns, before it was submitted at %d ns", k.Ready, k.Submit)
 	}
+	if i > 0 && c.t.Tasks.Start.At(i-1) > k.Start {
+		c.task(i, k, "starts before the row above it")
+	}
+	if k.Flags&FlagPart != 0 {
+		return // lies within another row
+	}
 	key := streamKey{k.Device, k.Stream}
 	if row, ok := c.last[key]; ok {
 		if end := c.t.Tasks.End.At(row); end > k.Start {
@@ -84,9 +90,6 @@ func (c *checker) times(i int, k *Task) {
 		}
 	}
 	c.last[key] = i
-	if i > 0 && c.t.Tasks.Start.At(i-1) > k.Start {
-		c.task(i, k, "starts before the row above it")
-	}
 }
 
 func (c *checker) ids(i int, k *Task) {

@@ -8,6 +8,9 @@ type Recorder struct {
 	tasks    Tasks
 	spans    Rows[Span]
 	counters Rows[Counter]
+	limit    int // rows of each table that are kept; 0 for all
+	lost     int64
+	tap      func(rows []Task)
 }
 
 // Capture is what a run records into: a Recorder, or the writer of a capture file. It has one owner at a time.
@@ -27,10 +30,32 @@ var _ Capture = (*Recorder)(nil)
 func NewRecorder() *Recorder { return &Recorder{Tables: NewTables(), source: Source{Format: "run"}} }
 
 // Tasks appends rows; their ids come from Intern and AddAccount of this recorder.
-func (r *Recorder) Tasks(rows []Task) { r.tasks.append(rows) }
+func (r *Recorder) Tasks(rows []Task) {
+	if r.tap != nil {
+		r.tap(rows)
+	}
+	r.tasks.append(rows[:r.room(r.tasks.n, len(rows))])
+}
 
 // Spans appends host calls.
-func (r *Recorder) Spans(rows []Span) { r.spans.append(rows) }
+func (r *Recorder) Spans(rows []Span) { r.spans.append(rows[:r.room(r.spans.n, len(rows))]) }
+
+// Limit keeps at most so many tasks and as many host calls, so that a long run does not fill the memory. Those that come
+// later are dropped and counted in Meta.Lost. 0 keeps all.
+func (r *Recorder) Limit(rows int) { r.limit = rows }
+
+// Tap lets f see all tasks before they are stored, also those that Limit drops. The rows are the recorder's caller's.
+func (r *Recorder) Tap(f func(rows []Task)) { r.tap = f }
+
+// room is how many of n more rows may be kept beside have; the others are lost.
+func (r *Recorder) room(have, n int) int {
+	if r.limit <= 0 {
+		return n
+	}
+	keep := min(n, max(r.limit-have, 0))
+	r.lost += int64(n - keep)
+	return keep
+}
 
 // Counters appends counter values.
 func (r *Recorder) Counters(rows []Counter) { r.counters.append(rows) }
@@ -43,6 +68,7 @@ func (r *Recorder) SetSource(s Source) { r.source = s }
 // are void. The recorder must not be used again.
 func (r *Recorder) Finish() *Trace {
 	t := &Trace{Meta: r.meta, Source: r.source, Tasks: r.tasks, Spans: r.spans, Counters: r.counters}
+	t.Meta.Lost += r.lost
 	t.Tasks.finish()
 	t.Tasks.order()
 	orderSpans(&t.Spans)

@@ -166,3 +166,19 @@ func BenchmarkFinish(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(1<<20), "ns/task")
 }
+
+func TestRecorder_limitCountsWhatItDrops(t *testing.T) {
+	r := NewRecorder()
+	seen := 0
+	r.Tap(func(rows []Task) { seen += len(rows) })
+	r.Limit(5)
+	r.SetMeta(Meta{Lost: 1})
+	for range 4 {
+		r.Tasks(make([]Task, 3))
+		r.Spans(make([]Span, 2))
+	}
+	got := r.Finish()
+	if got.Tasks.Len() != 5 || got.Spans.Len() != 5 || seen != 12 || got.Meta.Lost != 1+7+3 {
+		t.Errorf("%d tasks, %d spans, %d seen, %d lost", got.Tasks.Len(), got.Spans.Len(), seen, got.Meta.Lost)
+	}
+}

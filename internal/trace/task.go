@@ -32,6 +32,9 @@ const (
 	Flip
 	Nop
 	Reduce
+	KernelMixAIV
+	Communication // a collective operation, or a piece of one
+	Other         // what this program has no name for: Op holds the source's own
 	kindCount
 )
 
@@ -39,7 +42,7 @@ var kindNames = [kindCount]string{
 	"NONE", "KERNEL_AICORE", "KERNEL_AIVEC", "KERNEL_MIX_AIC", "KERNEL_AICPU", "EVENT_RECORD", "EVENT_WAIT", "EVENT_RESET",
 	"NOTIFY_RECORD", "NOTIFY_WAIT", "MEMCPY_ASYNC", "MEMSET_ASYNC", "MODEL_EXECUTE", "MODEL_END_GRAPH",
 	"STREAM_ACTIVE", "STREAM_SWITCH", "LABEL_SWITCH_BY_INDEX", "LABEL_GOTO", "LABEL_SET", "VALUE_WRITE", "VALUE_WAIT", "HOST_FUNC",
-	"FLIP", "NOP", "REDUCE_ASYNC",
+	"FLIP", "NOP", "REDUCE_ASYNC", "KERNEL_MIX_AIV", "COMMUNICATION", "OTHER",
 }
 
 func (k Kind) String() string {
@@ -60,7 +63,11 @@ func ParseKind(s string) Kind {
 }
 
 // Kernel says whether the task is a kernel of some core.
-func (k Kind) Kernel() bool { return k >= KernelAICore && k <= KernelAICPU }
+func (k Kind) Kernel() bool { return k >= KernelAICore && k <= KernelAICPU || k == KernelMixAIV }
+
+// Envelope says whether the task lasts from the first to the last of other tasks that have rows of their own, as the
+// execution of a sunk model does. Sums of time leave it out.
+func (k Kind) Envelope() bool { return k == ModelExecute }
 
 // Engine is the hardware unit that executed a task.
 type Engine uint8

@@ -31,10 +31,37 @@ type Meta struct {
 
 // Source says how the trace came here. It is not written to captures.
 type Source struct {
-	Format     string   // npt, msprof, ...; run for a trace recorded by this process
-	Ranks      int      // communication ranks whose data is here; 0 when the source knows none
-	Missing    []string // what the source should have had and has not, one sentence each
-	BadRecords int64    // records that could not be read
+	Format     string           // npt, msprof, ...; run for a trace recorded by this process
+	Ranks      int              // communication ranks whose data is here; 0 when the source knows none
+	Missing    []string         // what the source should have had and has not, one sentence each
+	BadRecords int64            // records that could not be read
+	Records    map[string]int64 // how many records of each kind the source holds, by the source's own name
+	Devices    []SourceDevice   // what the devices of the trace are in the source, by ID; empty when ID says it
+	Steps      []Step           // step times that the source itself computed
+}
+
+// SourceDevice says what device ID of the trace is: devices of several ranks or hosts may have the same number.
+type SourceDevice struct {
+	ID     uint16 `json:"id"`
+	Rank   int    `json:"rank"`   // -1 when the source knows none
+	Device int    `json:"device"` // number on its host
+	Host   string `json:"host,omitempty"`
+}
+
+// Step is a training step or iteration as the vendor's tools sum it up. All times are nanoseconds; Free is the time in which
+// the device neither computed nor communicated.
+type Step struct {
+	Name          string `json:"name"`
+	Type          string `json:"type"`  // rank or stage
+	Index         string `json:"index"` // rank number, or the ranks of the stage
+	Computing     int64  `json:"computing_ns"`
+	Communication int64  `json:"communication_ns"`
+	NotOverlapped int64  `json:"communication_not_overlapped_ns"`
+	Overlapped    int64  `json:"overlapped_ns"`
+	Free          int64  `json:"free_ns"`
+	Stage         int64  `json:"stage_ns"`
+	Bubble        int64  `json:"bubble_ns"`
+	Preparing     int64  `json:"preparing_ns"`
 }
 
 // Stream names a stream.

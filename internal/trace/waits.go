@@ -8,8 +8,9 @@ import (
 
 // Flags of Task.Flags.
 const (
-	FlagForeign uint8 = 1 << iota // the wait was released by another process: its record is not in this trace
-	FlagPart                      // a part of another row, as the contexts of a MIX kernel: counts and sums leave it out
+	FlagForeign  uint8 = 1 << iota // the wait was released by another process: its record is not in this trace
+	FlagPart                       // shows again what other rows hold, as the contexts of a MIX kernel: counts and sums leave it out
+	FlagNoSubmit                   // the source does not say when the task was submitted and ready: both are its start
 )
 
 // Waits finds the record that released a wait.

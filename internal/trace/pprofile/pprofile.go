@@ -15,7 +15,7 @@ import (
 
 // Places of the sample values.
 const (
-	deviceTime = iota // of all tasks but waits
+	deviceTime = iota // of all tasks but waits and envelopes of others
 	tasks
 	cycles // of the kernels, summed over the cores
 	moved  // bytes
@@ -114,10 +114,10 @@ func (b *builder) collect() {
 			b.sums[at] = s
 			b.order = append(b.order, s)
 		}
-		switch k.Kind {
-		case trace.EventWait, trace.NotifyWait, trace.ValueWait:
+		switch {
+		case k.Kind == trace.EventWait || k.Kind == trace.NotifyWait || k.Kind == trace.ValueWait:
 			s.value[wait] += k.End - k.Start
-		default:
+		case !k.Kind.Envelope():
 			s.value[deviceTime] += k.End - k.Start
 		}
 		s.value[tasks]++

@@ -8,16 +8,18 @@ type Idle struct {
 	EventNs     int64 `json:"event_ns"`     // held by an event, notify or value of another stream
 	EngineNs    int64 `json:"engine_ns"`    // ready, and no engine was free
 	SchedulerNs int64 `json:"scheduler_ns"` // the scheduler's own time between tasks
+	UnknownNs   int64 `json:"unknown_ns"`   // the source does not say when the next task was submitted
 }
 
 // Total is the sum of all causes.
-func (i Idle) Total() int64 { return i.HostNs + i.EventNs + i.EngineNs + i.SchedulerNs }
+func (i Idle) Total() int64 { return i.HostNs + i.EventNs + i.EngineNs + i.SchedulerNs + i.UnknownNs }
 
 func (i *Idle) add(o Idle) {
 	i.HostNs += o.HostNs
 	i.EventNs += o.EventNs
 	i.EngineNs += o.EngineNs
 	i.SchedulerNs += o.SchedulerNs
+	i.UnknownNs += o.UnknownNs
 }
 
 type streamSum struct {
@@ -31,7 +33,9 @@ func (s *streamSum) add(k *trace.Task) {
 		s.free, s.some = k.Submit, true
 	}
 	s.Tasks++
-	s.TotalNs += k.End - k.Start
+	if !k.Kind.Envelope() {
+		s.TotalNs += k.End - k.Start
+	}
 	if occupies(k) {
 		s.BusyNs += k.End - k.Start
 	}
@@ -43,19 +47,29 @@ func (s *streamSum) add(k *trace.Task) {
 // is waiting as well.
 func waited(k *trace.Task, free int64) Idle {
 	var i Idle
+	if k.Flags&trace.FlagNoSubmit != 0 {
+		i.UnknownNs = max(k.Start-free, 0)
+		if waits(k.Kind) {
+			i.EventNs = max(k.End-max(k.Start, free), 0)
+		}
+		return i
+	}
 	if k.Start > free {
 		submit := min(max(k.Submit, free), k.Start)
 		ready := min(max(k.Ready, submit), k.Start)
 		i.HostNs, i.SchedulerNs, i.EngineNs = submit-free, ready-submit, k.Start-ready
 	}
-	switch k.Kind {
-	case trace.EventWait, trace.NotifyWait, trace.ValueWait:
+	switch {
+	case waits(k.Kind):
 		i.EventNs = i.SchedulerNs + i.EngineNs + max(k.End-max(k.Start, free), 0)
 		i.SchedulerNs, i.EngineNs = 0, 0
-	default:
-		if k.Engine == trace.EngineNone {
-			i.SchedulerNs, i.EngineNs = i.SchedulerNs+i.EngineNs, 0
-		}
+	case k.Engine == trace.EngineNone:
+		i.SchedulerNs, i.EngineNs = i.SchedulerNs+i.EngineNs, 0
 	}
 	return i
+}
+
+// waits says whether tasks of kind k do nothing but wait for another.
+func waits(k trace.Kind) bool {
+	return k == trace.EventWait || k == trace.NotifyWait || k == trace.ValueWait
 }

@@ -14,7 +14,7 @@ type Info struct {
 	Devices      int              `json:"devices"`
 	Ranks        int              `json:"ranks"`
 	Tasks        int64            `json:"tasks"`
-	DeviceTimeNs int64            `json:"device_time_ns"` // sum of the tasks' durations
+	DeviceTimeNs int64            `json:"device_time_ns"` // sum of the tasks' durations; envelopes of others left out
 	SpanNs       int64            `json:"span_ns"`        // from the first start to the last end
 	Streams      int              `json:"streams"`        // that ran a task
 	HostCalls    int              `json:"host_calls"`
@@ -43,7 +43,13 @@ func NewInfo(t *trace.Trace) Info {
 			continue
 		}
 		in.Tasks++
-		in.DeviceTimeNs += k.End - k.Start
+		if !k.Kind.Envelope() {
+			in.DeviceTimeNs += k.End - k.Start
+		}
+		if k.Kind == trace.Other && k.Op != 0 {
+			in.ByKind[t.String(k.Op)]++
+			continue
+		}
 		kinds[k.Kind]++
 	}
 	for k, n := range kinds {

@@ -73,6 +73,9 @@ func New(t *trace.Trace) Stats {
 		}
 		s.add(&k)
 		d.add(&k)
+		if k.Kind.Envelope() {
+			continue
+		}
 		of := opKey{op: k.Op}
 		if k.Op == 0 {
 			of.kind = k.Kind
@@ -110,7 +113,7 @@ func (a streamKey) compare(b streamKey) int {
 
 // occupies says whether k held an engine of the device.
 func occupies(k *trace.Task) bool {
-	return k.Engine != trace.EngineNone && k.Engine != trace.EngineHost
+	return k.Engine != trace.EngineNone && k.Engine != trace.EngineHost && !k.Kind.Envelope()
 }
 
 type deviceSum struct {

@@ -181,3 +181,19 @@ func TestOverlap_overlappingSets(t *testing.T) {
 		t.Errorf("with nothing: %d", got)
 	}
 }
+
+func TestNew_envelopesAreNoTimeOfTheirOwn(t *testing.T) {
+	r := trace.NewRecorder()
+	r.Tasks([]trace.Task{
+		{End: 100, Kind: trace.ModelExecute, Engine: trace.EngineCube},
+		{Start: 10, End: 40, Stream: 1, Kind: trace.KernelAICore, Engine: trace.EngineCube, Op: r.Intern("Conv2D")},
+	})
+	tr := r.Finish()
+	in, st := NewInfo(tr), New(tr)
+	if in.Tasks != 2 || in.ByKind["MODEL_EXECUTE"] != 1 || in.DeviceTimeNs != 30 || in.SpanNs != 100 {
+		t.Errorf("info %+v", in)
+	}
+	if st.BusyNs != 30 || st.UnionNs != 30 || len(st.Ops) != 1 || st.Streams[0].TotalNs != 0 || st.Streams[0].Tasks != 1 {
+		t.Errorf("stats %+v", st)
+	}
+}
