@@ -81,10 +81,10 @@ func sample(file string) (Sample, error) {
 // Answer is the class with the greatest probability in an output of the network. Anything but float32 with an element
 // a class is an error.
 func Answer(probabilities *tensor.Tensor) (label int, p float32, err error) {
-	if n, err := probabilities.Shape.Elements(); err != nil || n != len(Classes()) || probabilities.DType != tensor.Float32 {
-		return 0, 0, fmt.Errorf("%v is no float32 of %d probabilities", probabilities, len(Classes()))
-	}
 	v := tensor.View[float32](probabilities.Data)
+	if probabilities.DType != tensor.Float32 || len(v) != len(Classes()) {
+		return 0, 0, fmt.Errorf("output is %v, want %d float32 probabilities", probabilities, len(Classes()))
+	}
 	for i := range v {
 		if v[i] > v[label] {
 			label = i

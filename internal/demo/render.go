@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"npu/internal/tensor"
@@ -18,11 +19,11 @@ const (
 )
 
 // Render is a picture of the last two dimensions of a float32 image, 0 light and 1 dark: a column of text a pixel and
-// a line for two rows, so 28 columns and 14 lines for the demo's images. Lines end in a newline; in ASCII and Unicode
-// without blanks before it. Of several images or channels it shows the first. Anything else gives "".
+// a line for two rows, so 28 columns and 14 lines for the demo's images. Of several images or channels it shows the
+// first. Anything else gives "".
 //
-// Ink is bright where the terminal's own colours are used, since most are light on dark; Color draws dark ink on
-// light paper whatever they are.
+// Color shows dark ink on light paper. The other looks are drawn in the terminal's own two colours, with the contrast
+// raised because they have few greys; their lines end without blanks.
 func Render(image *tensor.Tensor, look Look) string {
 	if image == nil || image.DType != tensor.Float32 || len(image.Shape) < 2 {
 		return ""
@@ -31,6 +32,10 @@ func Render(image *tensor.Tensor, look Look) string {
 	pixels := tensor.View[float32](image.Data)
 	if h <= 0 || w <= 0 || len(pixels)/w < h {
 		return ""
+	}
+	pixels = pixels[:h*w]
+	if look != Color {
+		pixels = stretch(pixels)
 	}
 	var b strings.Builder
 	for y := 0; y < h; y += 2 {
@@ -69,6 +74,22 @@ func line(upper, lower []float32, look Look) string {
 		}
 	}
 	return strings.TrimRight(b.String(), " ")
+}
+
+// stretch maps the grey of the paper to 0 and that of the ink to 1: the middle of all pixels, and the level that one
+// pixel in twenty passes, since a drawing is mostly paper and has a few specks that are darker than its ink. A picture
+// without such a difference stays as it is.
+func stretch(pixels []float32) []float32 {
+	sorted := slices.Sorted(slices.Values(pixels))
+	paper, ink := sorted[len(sorted)/2], sorted[len(sorted)*19/20]
+	if !(ink > paper) {
+		return pixels
+	}
+	out := make([]float32, len(pixels))
+	for i, v := range pixels {
+		out[i] = (v - paper) / (ink - paper)
+	}
+	return out
 }
 
 // grey is a colour of the palette's ramp, 232 black to 255 nearly white.

@@ -1,7 +1,7 @@
 // Command gen makes the demonstration network of package demo: it draws digits, trains a small network on them and
 // writes demo.onnx and the sample images.
 //
-//	go run ./internal/demo/gen          from the root of the repository; about two minutes on one core
+//	go run ./internal/demo/gen          from the root of the repository; a bit over a minute on one core
 //	go run ./internal/demo/gen -check   train again and compare with the files that are there
 //
 // The files come out the same, byte for byte, each time and on each processor: one goroutine, fixed seeds, a fixed

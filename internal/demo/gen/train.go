@@ -126,5 +126,5 @@ func (e *result) String() string {
 			}
 		}
 	}
-	return strings.TrimSuffix(b.String(), ";")
+	return strings.TrimSuffix(strings.TrimSuffix(b.String(), " misread:"), ";")
 }
