@@ -160,7 +160,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	if o.file == "" {
-		return problem.Usagef("give a model: npu run MODEL.onnx")
+		return runDemo(ctx, o, r)
 	}
 	shapes, err := model.ParseShapes(o.shapes)
 	if err != nil {

@@ -160,14 +160,16 @@ func random(t tensor.DType, s tensor.Shape, seed uint64) (*tensor.Tensor, error)
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	n := s.Count()
-	v := make([]float64, 1)
-	for i := range n {
-		v[0] = float64(float32(rng.Float64()*2 - 1))
-		if !t.Float() {
-			v[0] = float64(rng.IntN(2))
+	var v [1024]float64
+	for at, n := 0, s.Count(); at < n; at += len(v) {
+		part := v[:min(len(v), n-at)]
+		for i := range part {
+			part[i] = float64(float32(rng.Float64()*2 - 1))
+			if !t.Float() {
+				part[i] = float64(rng.IntN(2))
+			}
 		}
-		if err := tensor.EncodeFloats(out.Data, t, i, v); err != nil {
+		if err := tensor.EncodeFloats(out.Data, t, at, part); err != nil {
 			return nil, err
 		}
 	}
