@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -68,8 +70,13 @@ func runInspect(ctx context.Context, o *inspectOptions) error {
 	switch kind {
 	case "onnx":
 		return inspectONNX(o)
+	case "om":
+		return inspectOM(ctx, o, o.file)
 	case "npt":
 		return inspectTrace(ctx, o)
+	}
+	if strings.EqualFold(filepath.Ext(o.file), ".om") {
+		return inspectOM(ctx, o, o.file) // refuses it and says what it is instead
 	}
 	return problem.Damagedf("%s: not a kind of file that this program knows", o.file)
 }
