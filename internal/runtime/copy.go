@@ -152,8 +152,8 @@ func (th *Thread) copySync(c call, stage int64, task func(HostMem) sim.Task, don
 	if _, err := th.port.Submit(th.copyQ.q, &th.task, nil, syncEntry); err != nil {
 		return th.blocked(c.name, nil, err)
 	}
-	fault, _, err := th.port.WaitQueue(th.copyQ.q, th.copyQ.q.Submitted(), 0, c.ns)
-	if err = th.blocked(c.name, fault, err); err == nil && done != nil {
+	o, err := th.port.WaitQueue(th.copyQ.q, sim.Everything, 0, c.ns)
+	if err = th.blocked(c.name, o.Fault, err); err == nil && done != nil {
 		done(h)
 	}
 	return err

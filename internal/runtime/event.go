@@ -125,7 +125,7 @@ func (th *Thread) DestroyEvent(e *Event) (err error) {
 		return err
 	}
 	e.destroyed = true
-	err = th.port.Call(func() { e.dev.dropEvent(e.hw) })
+	err = th.port.Call(func() { e.dev.hw.DropEvent(e.hw, 0) })
 	return th.blocked(callDestroyEvent.name, nil, err)
 }
 

@@ -146,16 +146,6 @@ func (d *Device) release(addr uint64) {
 	}
 }
 
-// dropEvent gives an event's id back once the tasks under way have passed; until then the id rests.
-func (d *Device) dropEvent(e *sim.Event) {
-	for _, s := range d.streams {
-		if s.q.Arrived() > s.q.Retired() {
-			return // still referred to: the id is not reused
-		}
-	}
-	d.hw.DropEvent(e)
-}
-
 // MemInfo is the free and total memory of the current device in bytes, and the most that was ever in use
 // (aclrtGetMemInfo).
 func (th *Thread) MemInfo() (free, total, peak int64, err error) {

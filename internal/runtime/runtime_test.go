@@ -347,4 +347,3 @@ func TestLaunch_allocatesNothing(t *testing.T) {
 		t.Errorf("50 launches, records and waits allocate %v times", n)
 	}
 }
-

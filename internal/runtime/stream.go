@@ -199,11 +199,11 @@ func (th *Thread) syncStream(s *Stream, timeout int64) (err error) {
 
 func (th *Thread) waitStream(s *Stream, timeout int64, c call) error {
 	th.port.Spend(syncEntry)
-	fault, expired, err := th.port.WaitQueue(s.q, s.q.Submitted(), timeout, c.ns)
-	if expired {
+	o, err := th.port.WaitQueue(s.q, sim.Everything, timeout, c.ns)
+	if o.Expired {
 		return th.fail(StreamSyncTimeout, c.name, fmt.Sprintf("stream %d is not done after %d ms", s.id, timeout/1e6), "EE1002: the tasks go on")
 	}
-	return th.blocked(c.name, fault, err)
+	return th.blocked(c.name, o.Fault, err)
 }
 
 // drain waits for a stream whose owner may be gone.

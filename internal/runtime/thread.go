@@ -34,7 +34,7 @@ func (th *Thread) Outside(f func()) { th.port.Outside(f) }
 // Detach ends the thread.
 func (th *Thread) Detach() {
 	th.flushSpans()
-	th.port.Detach()
+	th.port.Detach(nil)
 }
 
 // Child is a thread started by Go.

@@ -65,7 +65,7 @@ func (m *Machine) NewInstance(dev *Device, space *Space, p *Program, args uint64
 	for i, ring := range p.Queues {
 		q := &Queue{
 			id: uint16(len(m.queues)), dev: dev, space: space, prio: min(prio, 7), ring: ring, mask: ^uint64(0), room: uint64(len(ring)),
-			instance: in, name: streams[i], known: uint64(len(ring)), state: qOff, minWait: ^uint64(0),
+			instance: in, name: streams[i], known: uint64(len(ring)), state: qOff, minWait: ^uint64(0), domain: &Domain{}, stepAt: never,
 		}
 		m.queues = append(m.queues, q)
 		in.queues = append(in.queues, q)
@@ -79,7 +79,7 @@ func (in *Instance) ID() uint64 { return uint64(in.id) }
 
 // execute starts an instance for the ModelExecute at the head of q, or queues behind the execution that runs.
 func (m *Machine) execute(q *Queue, in *Instance) {
-	q.block(m.now)
+	m.hold(q, 0)
 	if in.caller != nil {
 		in.queued = append(in.queued, q)
 		return
@@ -106,8 +106,7 @@ func (m *Machine) activate(q *Queue) {
 	}
 	in.ran[i] = true
 	q.cur = 0
-	q.state = qQueued
-	m.events.push(item{m.now + gap, evStep | uint64(q.id)})
+	m.stepLater(q, m.now+gap)
 }
 
 // jump retires the head of q and goes on at a label.
@@ -125,11 +124,15 @@ func (m *Machine) endModel(q *Queue) {
 	c := in.caller
 	in.caller = nil
 	if in.fault != nil {
-		c.fault, c.code = in.fault, in.fault.Code
+		c.pending, c.code = in.fault, in.fault.Code // its report was that of the failing task
 	}
-	m.retire(c, m.now)
+	m.settle(c, m.now)
 	in.iter++
-	m.fetch(c, m.now+gap)
+	m.nextModel(in)
+}
+
+// nextModel starts the execution that waits for the instance, if any.
+func (m *Machine) nextModel(in *Instance) {
 	if len(in.queued) > 0 {
 		next := in.queued[0]
 		in.queued = append(in.queued[:0], in.queued[1:]...)
@@ -170,9 +173,14 @@ func (m *Machine) record(q *Queue, end int64) {
 	case q.waited:
 		r.Ready = q.readyT
 	}
+	if d.kind() == trace.HostFunc {
+		r.Engine = trace.EngineHost
+	}
 	switch d.kind() {
 	case trace.EventRecord, trace.EventWait:
 		r.Event, r.Gen = uint32(d[5])+1, uint32(d[6])
+	case trace.EventReset:
+		r.Event = uint32(d[5]) + 1
 	case trace.NotifyRecord, trace.NotifyWait:
 		r.Event = uint32(d[5]) + 1
 	case trace.Memcpy, trace.Memset:

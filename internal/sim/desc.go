@@ -14,8 +14,9 @@ import "npu/internal/trace"
 //
 // Operands by kind:
 //
-//	EventRecord, EventWait    A event, B generation
-//	NotifyRecord, NotifyWait  A notify
+//	EventRecord, EventWait    A event, B generation (0: the event's flag), C time-out of a wait in ns (0: none)
+//	EventReset                A event
+//	NotifyRecord, NotifyWait  A notify, C time-out of a wait in ns (0: none)
 //	Memcpy                    A destination, B source, C bytes
 //	Memset                    A destination, B value, C bytes
 //	ModelExecute              A instance
@@ -26,6 +27,7 @@ import "npu/internal/trace"
 //	LabelGoto                 A label
 //	ValueWrite                A address, B value; with FlagAdd the value is added
 //	ValueWait                 A address, B value, C condition
+//	HostFunc                  A mailbox, B number of the call, C 1 if the queue waits for its end
 type Desc [8]uint64
 
 // Flags of a descriptor.

@@ -18,9 +18,11 @@ type Device struct {
 
 	events     []*Event
 	freeEvents []uint32
-	notifies   []*Notify
-	valueWaits []*Queue
-	call       Call
+	// EventIDs is signalled whenever a descriptor that names an event is through: an id may have become free.
+	EventIDs     Cond
+	notifies     []*Notify
+	freeNotifies []uint32
+	call         Call
 }
 
 func newDevice(m *Machine, id int, chip *soc.Chip) (*Device, error) {

@@ -44,9 +44,9 @@ func (m *Machine) refresh() {
 				// The port is blocked and only the driver can release it, so its request stands still.
 				p.seenSeq = p.seq
 				p.dev = p.req
-				m.events.push(item{p.dev.clock + Doorbell, evRequest | uint64(p.id)})
+				m.events.push(item{p.dev.clock + Doorbell, evRequest | p.requestKey()})
 				if p.dev.timeout > 0 {
-					m.events.push(item{p.dev.clock + p.dev.timeout, evTimeout | uint64(p.seq&0xffffff)<<16 | uint64(p.id)})
+					m.events.push(item{p.dev.clock + p.dev.timeout, evTimeout | p.requestKey()})
 				}
 			}
 			if c < infOut && c+1+Doorbell < b {
@@ -89,8 +89,19 @@ func (m *Machine) batch(p *Port) int {
 			return n
 		}
 		e := m.events.pop()
-		if e.key>>60<<60 == evTimeout && !m.waiting(e.key) {
-			continue // the wait was answered long ago; time does not move for it
+		switch e.key >> 60 << 60 {
+		case evTimeout, evRequest:
+			if !m.waiting(e.key) {
+				continue // answered long ago, or called off; time does not move for it
+			}
+		case evWaitLimit:
+			if q := m.queues[uint16(e.key)]; q.state != qBlocked || q.job != nil || q.waitSeq != uint32(e.key>>16) {
+				continue
+			}
+		case evStep:
+			if q := m.queues[uint16(e.key)]; q.state != qQueued || q.stepAt != e.t {
+				continue // called off
+			}
 		}
 		if e.t < m.now {
 			m.stats.Late++
@@ -102,13 +113,13 @@ func (m *Machine) batch(p *Port) int {
 		case evBlocksEnd:
 			m.blocksEnd(uint32(e.key))
 		case evStep:
-			if q := m.queues[uint16(e.key)]; q.state == qQueued {
-				m.step(q)
-			}
+			m.step(m.queues[uint16(e.key)])
+		case evWaitLimit:
+			m.limitReached(m.queues[uint16(e.key)])
 		case evTimeout:
-			m.timeout(m.portList()[uint16(e.key)])
+			m.timeout(m.portList()[uint16(e.key>>requestBits)])
 		case evRequest:
-			m.request(m.portList()[uint16(e.key)])
+			m.request(m.portList()[uint16(e.key>>requestBits)])
 		}
 		if p != nil && p.done.Load() != 0 {
 			return n
@@ -125,6 +136,9 @@ func (m *Machine) request(p *Port) {
 	}
 	switch r.kind {
 	case waitQueue:
+		if r.pos == Everything {
+			r.pos = r.queue.arrivedBy(m.now)
+		}
 		if r.queue.dead || r.queue.cur >= r.pos {
 			m.releaseQueue(p, r.clock)
 			return
@@ -141,7 +155,7 @@ func (m *Machine) request(p *Port) {
 		r.queue.minWait = min(r.queue.minWait, r.pos)
 	case waitEvent:
 		if r.event.gen >= r.pos {
-			m.release(p, r.clock)
+			m.releaseEvent(p, r.event)
 			return
 		}
 		r.event.ports = append(r.event.ports, p)
@@ -152,6 +166,12 @@ func (m *Machine) request(p *Port) {
 			return
 		}
 		r.notify.ports = append(r.notify.ports, p)
+	case waitCond:
+		if r.try() {
+			m.release(p, r.clock)
+			return
+		}
+		r.cond.ports = append(r.cond.ports, p)
 	case waitTime:
 		if r.fn != nil {
 			r.fn()
@@ -160,10 +180,18 @@ func (m *Machine) request(p *Port) {
 	}
 }
 
-// releaseQueue hands a queue's unreported fault to a port that waited for the queue.
+// releaseQueue hands a port that waited for a queue what there is to report: the fault that the whole domain stands
+// still for, or the queue's own, which is then told.
 func (m *Machine) releaseQueue(p *Port, t int64) {
-	p.result.fault = p.dev.queue.fault
-	p.dev.queue.fault = nil
+	q := p.dev.queue
+	if f := q.domain.fault; f != nil {
+		p.result.Fault, p.result.Sticky = f, true
+	} else if q.fault != nil {
+		p.result.Fault, q.fault = q.fault, nil
+	}
+	if q.dropped {
+		p.result.Aborted, q.dropped = true, false
+	}
 	m.release(p, t)
 }
 
@@ -180,16 +208,27 @@ func (m *Machine) release(p *Port, t int64) {
 	}
 }
 
-// waiting says whether the wait that a time-out event belongs to is still open.
+// requestBits is how much of a request's number an event key carries, below the port's id.
+const requestBits = 24
+
+// requestKey names the present request of p in an event's key.
+func (p *Port) requestKey() uint64 {
+	return uint64(p.id)<<requestBits | uint64(p.seenSeq&(1<<requestBits-1))
+}
+
+// waiting says whether the request that an event belongs to is still open.
 func (m *Machine) waiting(key uint64) bool {
-	p := m.portList()[uint16(key)]
-	return p.done.Load() == 0 && p.seenSeq&0xffffff == uint32(key>>16)&0xffffff
+	p := m.portList()[uint16(key>>requestBits)]
+	return p.done.Load() == 0 && p.requestKey() == key&(1<<60-1)
 }
 
 // timeout ends a wait that has not been answered in time.
 func (m *Machine) timeout(p *Port) {
 	m.unwait(p)
-	p.result.expired = true
+	p.result.Expired = true
+	if q := p.dev.queue; q != nil {
+		p.result.Task = uint32(q.flip)<<16 | uint32(q.taskID)
+	}
 	m.release(p, m.now)
 }
 
@@ -210,5 +249,7 @@ func (m *Machine) unwait(p *Port) {
 		r.event.ports = drop(r.event.ports)
 	case waitNotify:
 		r.notify.ports = drop(r.notify.ports)
+	case waitCond:
+		r.cond.ports = drop(r.cond.ports)
 	}
 }

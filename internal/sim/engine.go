@@ -210,6 +210,9 @@ func (m *Machine) blocksEnd(g uint32) {
 	q, n, e := m.groups[g].q, m.groups[g].n, m.groups[g].e
 	m.groups[g].q = nil
 	m.freeGroups = append(m.freeGroups, g)
+	if q == nil {
+		return // aborted: its cores are free already
+	}
 	en := &q.dev.engines[e]
 	en.free += n
 	if en.bits != 0 {
@@ -220,8 +223,12 @@ func (m *Machine) blocksEnd(g uint32) {
 	if q.inflight > 0 || q.left > 0 {
 		return
 	}
-	if len(q.dev.valueWaits) > 0 {
-		m.valueChanged(q.dev) // a kernel or copy may have written a word that somebody polls
+	if len(m.valueWaits) > 0 {
+		m.valueChanged() // a kernel or copy may have written a word that somebody polls
+	}
+	if q.code != 0 {
+		m.faulted(q, m.now)
+		return
 	}
 	m.retire(q, m.now)
 	m.fetch(q, m.now+gap)

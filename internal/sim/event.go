@@ -1,21 +1,21 @@
 package sim
 
-// Event is a hardware event: a generation counter. A record raises it, a wait passes once it has reached the wanted
-// generation. Several waiters pass with one record.
+// Event is a hardware event. It is a generation counter: a record raises it, a wait passes once it has reached the
+// wanted generation, several waiters with one record. It is also a flag, for descriptors that name generation 0: a
+// record sets it, a reset clears it, a wait passes while it is set.
 type Event struct {
 	id     uint32
+	flag   bool
 	gen    uint64
-	t      int64 // when it reached gen
+	clear  uint64 // generation at the last reset
+	t      int64  // when it reached gen
 	queues []*Queue
 	ports  []*Port
-}
-
-// Notify is a flag that one record sets and one wait clears. A record without a waiter is remembered once.
-type Notify struct {
-	id    uint32
-	set   bool
-	queue *Queue
-	ports []*Port
+	from   *Queue // of the latest record, with its position: whoever waits on the host hears of faults before it
+	pos    uint64
+	done   uint64 // descriptors that name it and are through
+	last   uint64 // with dying: how many there are
+	dying  bool
 }
 
 // NewEvent makes an event. Call it from Port.Call or before anything runs.
@@ -32,40 +32,65 @@ func (d *Device) NewEvent() *Event {
 	return e
 }
 
-// DropEvent gives an event's id back. No descriptor may refer to it any more.
-func (d *Device) DropEvent(e *Event) {
-	d.events[e.id] = nil
-	d.freeEvents = append(d.freeEvents, e.id)
+// Events is how many event ids of the device are taken. Call it from Port.Call.
+func (d *Device) Events() int { return len(d.events) - len(d.freeEvents) }
+
+// DropEvent gives an event's id back as soon as uses descriptors that name it are through, which is at once if they
+// are. Call it from Port.Call.
+func (d *Device) DropEvent(e *Event, uses uint64) {
+	e.dying, e.last = true, uses
+	d.tryDrop(e)
 }
 
-// NewNotify makes a notify. Call it from Port.Call or before anything runs.
-func (d *Device) NewNotify() *Notify {
-	n := &Notify{id: uint32(len(d.notifies))}
-	d.notifies = append(d.notifies, n)
-	return n
+func (d *Device) tryDrop(e *Event) {
+	if e.dying && e.done >= e.last && d.events[e.id] == e {
+		d.events[e.id] = nil
+		d.freeEvents = append(d.freeEvents, e.id)
+	}
 }
 
-// ID is the operand of record and wait descriptors.
+// passed counts a descriptor that named e and is through.
+func (m *Machine) passed(d *Device, e *Event) {
+	e.done++
+	if e.dying {
+		d.tryDrop(e)
+	}
+	if len(d.EventIDs.ports) > 0 {
+		m.Signal(&d.EventIDs)
+	}
+}
+
+// ID is the operand of record, wait and reset descriptors.
 func (e *Event) ID() uint64 { return uint64(e.id) }
 
 // Reached is the generation that the event has reached and when. Call it from Port.Call.
 func (e *Event) Reached() (gen uint64, t int64) { return e.gen, e.t }
 
-// ID is the operand of record and wait descriptors.
-func (n *Notify) ID() uint64 { return uint64(n.id) }
+// Cleared is the generation that the last reset has cleared. Call it from Port.Call.
+func (e *Event) Cleared() uint64 { return e.clear }
 
-// recordEvent raises e at the present instant and lets go who waited for it.
-func (m *Machine) recordEvent(e *Event, gen uint64) {
+// Set is the event's flag. Call it from Port.Call.
+func (e *Event) Set() bool { return e.flag }
+
+// Through is how many descriptors that name the event are done. Call it from Port.Call.
+func (e *Event) Through() uint64 { return e.done }
+
+// recordEvent raises e at the present instant and lets go who waited for it. It returns the generation reached.
+func (m *Machine) recordEvent(q *Queue, e *Event, gen uint64) uint64 {
+	if gen == 0 {
+		gen = e.gen + 1
+	}
+	e.flag = true
 	if gen > e.gen {
 		e.gen, e.t = gen, m.now
 	}
+	e.from, e.pos = q, q.cur
 	k := 0
-	for _, q := range e.queues {
-		if q.desc()[6] <= e.gen {
-			q.state = qQueued
-			m.events.push(item{m.now + gap, evStep | uint64(q.id)})
+	for _, w := range e.queues {
+		if w.desc()[6] <= e.gen {
+			m.stepLater(w, m.now+gap)
 		} else {
-			e.queues[k] = q
+			e.queues[k] = w
 			k++
 		}
 	}
@@ -73,28 +98,39 @@ func (m *Machine) recordEvent(e *Event, gen uint64) {
 	k = 0
 	for _, p := range e.ports {
 		if p.dev.pos <= e.gen {
-			m.release(p, m.now)
+			m.releaseEvent(p, e)
 		} else {
 			e.ports[k] = p
 			k++
 		}
 	}
 	e.ports = e.ports[:k]
+	return gen
 }
 
-// recordNotify sets n, or passes the record on to the one who waits for it.
-func (m *Machine) recordNotify(n *Notify) {
-	switch {
-	case len(n.ports) > 0:
-		p := n.ports[0]
-		n.ports = append(n.ports[:0], n.ports[1:]...)
-		m.release(p, m.now)
-	case n.queue != nil:
-		q := n.queue
-		n.queue = nil
-		m.retire(q, m.now)
-		m.fetch(q, m.now+gap)
-	default:
-		n.set = true
+// releaseEvent lets go a port that waited for e, with the unreported fault of a task before the record.
+func (m *Machine) releaseEvent(p *Port, e *Event) {
+	if q := e.from; q != nil {
+		switch {
+		case q.domain.fault != nil:
+			p.result.Fault, p.result.Sticky = q.domain.fault, true
+		case q.fault != nil && q.faultPos < e.pos:
+			p.result.Fault, q.fault = q.fault, nil
+		}
 	}
+	m.release(p, p.dev.clock)
+}
+
+// waitEvent says whether the wait at the head of q passes; if not, q is held.
+func (m *Machine) waitEvent(q *Queue, e *Event, d *Desc) bool {
+	switch {
+	case d[6] == 0 && e.flag:
+		d[6] = e.gen // which record it was, for the trace
+		return true
+	case d[6] != 0 && e.gen >= d[6]:
+		return true
+	}
+	m.hold(q, d[7])
+	e.queues = append(e.queues, q)
+	return false
 }

@@ -1,6 +1,10 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"npu/internal/trace"
+)
 
 // Device codes of faults, as a completion entry carries them.
 const (
@@ -10,6 +14,8 @@ const (
 	CodeAICPUException     = 0x2A
 	CodeVectorTimeout      = 0x30
 	CodeVectorException    = 0x31
+	CodeTaskTimeout        = 0x105 // a wait on the device took longer than its limit
+	CodeAborted            = 0x10E
 	CodeSDMACopy           = 0x217
 	CodeIllegalInstruction = CodeAICoreException
 )
@@ -27,6 +33,11 @@ type Fault struct {
 	Time    int64
 	Name    uint32 // string id of the kernel or copy
 	Model   uint32 // model instance, 0 none
+	Thread  uint16 // that submitted it
+	Kind    trace.Kind
+	Func    uint32   // of a kernel
+	Args    uint64   // address of the argument block
+	Words   []uint64 // the operands A, B, C of the descriptor
 }
 
 func (f *Fault) Error() string {
@@ -40,7 +51,7 @@ func (f *Fault) Error() string {
 	return s
 }
 
-// fail marks the head task of q as failed. The queue goes on with the next one (failure mode CONTINUE).
+// fail marks the head task of q as failed. The fault is the queue's when the task ends.
 func (m *Machine) fail(q *Queue, f *Fault) {
 	d := q.desc()
 	f.Device, f.Stream, f.Time = q.dev.id, q.name, m.now
@@ -49,16 +60,52 @@ func (m *Machine) fail(q *Queue, f *Fault) {
 	if q.fn != nil && f.Name == 0 {
 		f.Name = uint32(q.fn.Name)
 	}
-	q.code = f.Code
+	f.Thread, f.Kind, f.Func = d.thread(), d.kind(), d.function()
+	f.Words = append(f.Words, d[5], d[6], d[7])
+	if f.Kind.Kernel() {
+		f.Args = d[4]
+		if q.instance != nil {
+			f.Args += q.instance.args
+		}
+	}
+	q.code, q.pending = f.Code, f
 	if in := q.instance; in != nil {
 		f.Task, f.Model = uint32(q.cur), in.id+1
 		if in.fault == nil {
 			in.fault = f
 		}
-	} else {
-		q.fault = f
 	}
 	if m.onFault != nil {
 		m.onFault(f)
 	}
+}
+
+// faulted ends the head task of q, which has failed, at time end. If faults are reported, the queue waits for that.
+func (m *Machine) faulted(q *Queue, end int64) {
+	if m.reports == nil || q.pending == nil {
+		m.settle(q, end)
+		return
+	}
+	q.state, q.endT = qBlocked, end
+	q.job = &Job{Fault: q.pending, queue: q}
+	m.post(m.reports, q.job)
+}
+
+// settle retires the head of q and lets q go on. A failed task leaves its fault to the queue, or under STOP to the
+// whole domain, and then everything behind it is dropped.
+func (m *Machine) settle(q *Queue, end int64) {
+	if f := q.pending; f != nil && q.instance == nil {
+		q.fault, q.faultPos = f, q.cur
+		if q.domain.stop {
+			if q.domain.fault == nil {
+				q.domain.fault = f
+			}
+			q.halted, q.special = true, true
+		}
+	}
+	m.retire(q, end)
+	if q.halted {
+		m.drop(q, q.arrivedBy(m.now))
+	}
+	m.fetch(q, m.now+gap)
 }

@@ -11,6 +11,7 @@ type item struct {
 const (
 	evBlocksEnd = uint64(iota) << 60 // a group of blocks, or a copy, ends
 	evStep                           // a queue looks at its head descriptor
+	evWaitLimit                      // a wait on the device takes too long
 	evTimeout                        // a host wait expires
 	evRequest                        // a host request arrives
 )

@@ -41,6 +41,7 @@ type Config struct {
 var (
 	ErrNoQueue     = errors.New("no queue left")
 	ErrInterrupted = errors.New("interrupted")
+	ErrRetired     = errors.New("the service has ended")
 	ErrNoMemory    = errors.New("no address space for the device's memory")
 )
 
@@ -64,6 +65,7 @@ type Machine struct {
 	ports       atomic.Pointer[[]*Port]
 	parkMu      sync.Mutex
 	parkedPorts []*Port
+	services    []*Port
 	timer       *time.Timer
 	armed       bool
 	closed      bool
@@ -80,7 +82,10 @@ type Machine struct {
 	instances  []*Instance
 	groups     []group
 	freeGroups []uint32
-	dirty      bool // some device may dispatch
+	mailboxes  []*Mailbox
+	reports    *Mailbox // takes faults, nil for nobody
+	valueWaits []*Queue // poll a word of memory
+	dirty      bool     // some device may dispatch
 	rows       []trace.Task
 	stats      Stats
 	onFault    func(*Fault)

@@ -42,6 +42,8 @@ type Port struct {
 	req     request
 	seq     uint32
 	result  result
+	service bool
+	retired bool // under ownership
 	_       cacheLine
 
 	// Between the thread and whoever wakes it.
@@ -217,7 +219,9 @@ func (p *Port) Outside(f func()) {
 	m.outside.Add(1)
 	m.wallOrdered.Store(true)
 	p.publish(uint64(infOut)<<tailBits|uint64(p.tail), nil)
-	m.kick()
+	if m.kick(); m.hungry.Load() == 0 {
+		m.kickService()
+	}
 	f()
 	m.own()
 	p.clock = max(p.clock, m.now)
@@ -228,12 +232,28 @@ func (p *Port) Outside(f func()) {
 	m.disown()
 }
 
-// Detach ends the port; it holds nothing back any more and must not be used again.
-func (p *Port) Detach() {
+// Detach ends the port; it holds nothing back any more and must not be used again. last, which may be nil, runs on the
+// device's state at the port's clock, as in Call.
+func (p *Port) Detach(last func()) {
+	m := p.m
+	// Its number becomes free at this clock, not when the machine happens to come here.
+	err := p.Call(func() {
+		if last != nil {
+			last()
+		}
+		p.gone = true
+	})
 	p.publish(uint64(infOut)<<tailBits|uint64(p.tail), nil)
-	p.m.own()
-	p.m.refresh()
-	p.gone = true
-	p.m.disown()
-	p.m.kick()
+	if err != nil { // interrupted: nothing is in order any more
+		m.own()
+		m.refresh()
+		if last != nil {
+			last()
+		}
+		p.gone = true
+		m.disown()
+	}
+	if m.kick(); m.hungry.Load() == 0 {
+		m.kickService()
+	}
 }

@@ -15,7 +15,8 @@ const (
 	qQueued                    // a step event is pending
 	qReady                     // its head waits for an engine
 	qRunning                   // its head occupies an engine
-	qBlocked                   // its head waits for an event, a notify, a word or a model
+	qBlocked                   // its head waits for an event, a notify, a word, a model or the host
+	qStopped                   // dispatch is stopped
 	qOff                       // a sunk queue that is not active
 )
 
@@ -59,8 +60,18 @@ type Queue struct {
 	flip     uint16
 	state    queueState
 	engine   uint8
-	waited   bool // the head task was blocked before it could go on
-	dead     bool // destroyed: its remaining descriptors are dropped
+	waited   bool  // the head task was blocked before it could go on
+	dead     bool  // destroyed: its remaining descriptors are dropped
+	special  bool  // halted, stopped or dropping: see hold
+	halted   bool  // failed under STOP: everything is dropped
+	stopped  bool  // no further dispatch
+	dropTo   int64 // what arrives before is dropped (abort)
+	dropped  bool  // something was, and nobody has been told
+	domain   *Domain
+	stepAt   int64 // time of the pending step event
+	waitSeq  uint32
+	job      *Job  // of the head task, if it is a call of user code or a fault that is being reported
+	endT     int64 // of a failed head task while it is being reported
 	fn       *Function
 	blocks   uint32 // of the head task
 	left     uint32 // blocks not started
@@ -70,21 +81,36 @@ type Queue struct {
 	freeT    int64 // when it went idle
 	blockNs  int64
 	code     uint32 // of the head task
-	fault    *Fault // not reported yet
+	pending  *Fault // of the head task, until it ends
+	fault    *Fault // of a task before, not reported yet
+	faultPos uint64
 	waiters  []*Port
 	minWait  uint64
 }
 
+// Domain is what fails together when a task fails under STOP_ON_FAILURE: the queues of a context.
+type Domain struct {
+	stop  bool
+	fault *Fault // the first one under stop; it stays
+}
+
+// SetStop makes every task that fails from now on stop its queue and fail the domain. Call it from Port.Call.
+func (d *Domain) SetStop() { d.stop = true }
+
+// Fault is the fault that the domain has failed with, nil while it is good. Call it from Port.Call.
+func (d *Domain) Fault() *Fault { return d.fault }
+
 // QueueConfig says what a queue is made for.
 type QueueConfig struct {
-	Space    *Space // address space of its tasks
-	Priority uint8  // 0 greatest … 7 least
-	Default  bool   // a context's default stream
-	Depth    int    // ring entries; rounded up to a power of two
-	Usable   int    // entries that may be filled (the rest is held back); 0: Depth - 35
-	Stream   uint32 // number in the trace
-	Quiet    bool   // its doorbells and waits are not counted as interactions
-	Args     uint64 // device address of an argument ring of ArgBytes(Depth)
+	Space    *Space  // address space of its tasks
+	Domain   *Domain // fails with it; nil: it fails alone
+	Priority uint8   // 0 greatest … 7 least
+	Default  bool    // a context's default stream
+	Depth    int     // ring entries; rounded up to a power of two
+	Usable   int     // entries that may be filled (the rest is held back); 0: Depth - 35
+	Stream   uint32  // number in the trace
+	Quiet    bool    // its doorbells and waits are not counted as interactions
+	Args     uint64  // device address of an argument ring of ArgBytes(Depth)
 }
 
 // ArgWords is how many argument words a launch can carry in its queue's argument ring.
@@ -119,7 +145,7 @@ const (
 
 // NewQueue makes a queue on a device. Call it from Port.Call or before anything runs.
 func (m *Machine) NewQueue(dev *Device, c QueueConfig) (*Queue, error) {
-	if len(m.queues) > math.MaxUint16 {
+	if len(m.queues) > math.MaxUint16 && len(m.freeQueues) <= restingQueues {
 		return nil, ErrNoQueue
 	}
 	size := ringSize(c.Depth)
@@ -130,6 +156,10 @@ func (m *Machine) NewQueue(dev *Device, c QueueConfig) (*Queue, error) {
 	q := &Queue{
 		id: uint16(len(m.queues)), dev: dev, space: c.Space, prio: min(c.Priority, 7), name: c.Stream,
 		ring: make([]Desc, size), mask: uint64(size - 1), room: uint64(room), minWait: math.MaxUint64, argBase: c.Args, quiet: c.Quiet,
+		domain: c.Domain, stepAt: never,
+	}
+	if q.domain == nil {
+		q.domain = &Domain{}
 	}
 	if c.Args != 0 {
 		q.argMem = dev.Bytes(c.Args, ArgBytes(c.Depth))
@@ -137,9 +167,10 @@ func (m *Machine) NewQueue(dev *Device, c QueueConfig) (*Queue, error) {
 	if c.Default && m.cfg.Policy == Preempt {
 		q.prio = rankDefault
 	}
-	if n := len(m.freeQueues); n > 0 {
-		q.id = m.freeQueues[n-1]
-		m.freeQueues = m.freeQueues[:n-1]
+	if len(m.freeQueues) > restingQueues {
+		// The id that has rested longest: a doorbell of a thread that still used the old queue must not find a new one.
+		q.id = m.freeQueues[0]
+		m.freeQueues = m.freeQueues[1:]
 		m.queues[q.id] = q
 		return q, nil
 	}
@@ -147,9 +178,17 @@ func (m *Machine) NewQueue(dev *Device, c QueueConfig) (*Queue, error) {
 	return q, nil
 }
 
-// DropQueue removes a queue whose tasks are done. Call it from Port.Call.
+// restingQueues is how many ids of destroyed queues are kept from reuse.
+const restingQueues = 256
+
+// DropQueue removes a queue. Tasks that it still has must have been aborted. Call it from Port.Call.
 func (m *Machine) DropQueue(q *Queue) {
+	if q.dead {
+		return
+	}
 	q.dead = true
+	q.state = qOff
+	m.releaseAll(q)
 	m.queues[q.id] = deadQueue
 	m.freeQueues = append(m.freeQueues, q.id)
 }
@@ -172,9 +211,19 @@ func (q *Queue) Submitted() uint64 {
 // Args is the device address of the argument ring.
 func (q *Queue) Args() uint64 { return q.argBase }
 
-// Arrived and Retired are positions on the device's side: descriptors that have arrived, and those that are done.
-// Call them from Port.Call.
-func (q *Queue) Arrived() uint64 { return q.known }
+// Arrived and Retired are positions on the device's side: descriptors that have arrived by the present instant, and
+// those that are done. Call them from Port.Call.
+func (q *Queue) Arrived() uint64 { return q.arrivedBy(q.dev.m.now) }
+
+// arrivedBy counts the descriptors whose doorbell has reached the scheduler at time t. Those of threads that are ahead
+// are known already, but have not arrived.
+func (q *Queue) arrivedBy(t int64) uint64 {
+	n := q.known
+	for n > q.cur && q.ring[(n-1)&q.mask].arrival() > t {
+		n--
+	}
+	return n
+}
 
 // Retired is described with Arrived.
 func (q *Queue) Retired() uint64 { return q.cur }

@@ -80,11 +80,11 @@ func submit(t testing.TB, p *Port, q *Queue, task Task) {
 
 func wait(t testing.TB, p *Port, q *Queue) *Fault {
 	t.Helper()
-	f, _, err := p.WaitQueue(q, q.Submitted(), 0, 4000)
+	o, err := p.WaitQueue(q, Everything, 0, 4000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	return o.Fault
 }
 
 func (r *rig) finished(t testing.TB, p *Port) []trace.Task {
@@ -112,7 +112,7 @@ func cmpOr(d ...int64) int {
 func TestQueues_orderAndParallel(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.Attach(0)
-	defer p.Detach()
+	defer p.Detach(nil)
 	k := r.kernel(trace.KernelAICore, 1, 50_000, nil)
 	q1, q2 := r.queue(t, QueueConfig{}), r.queue(t, QueueConfig{})
 	for range 3 {
@@ -147,7 +147,7 @@ func TestQueues_orderAndParallel(t *testing.T) {
 func TestEvent_overlap(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.Attach(0)
-	defer p.Detach()
+	defer p.Detach(nil)
 	base, _ := r.Devices()[0].Memory()
 	cp, comp := r.queue(t, QueueConfig{}), r.queue(t, QueueConfig{})
 	const n = 8
@@ -198,7 +198,7 @@ func TestEvent_overlap(t *testing.T) {
 func TestEvent_generations(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.Attach(0)
-	defer p.Detach()
+	defer p.Detach(nil)
 	long := r.kernel(trace.KernelAICore, 1, 1_000_000, nil)
 	q1, q2 := r.queue(t, QueueConfig{}), r.queue(t, QueueConfig{})
 	e := r.Devices()[0].NewEvent()
@@ -220,7 +220,7 @@ func TestEvent_generations(t *testing.T) {
 func TestNotify_oneRecordOneWait(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.Attach(0)
-	defer p.Detach()
+	defer p.Detach(nil)
 	n := r.Devices()[0].NewNotify()
 	q1, q2 := r.queue(t, QueueConfig{}), r.queue(t, QueueConfig{})
 	submit(t, p, q1, Task{Kind: trace.NotifyRecord, A: n.ID()})
@@ -229,7 +229,7 @@ func TestNotify_oneRecordOneWait(t *testing.T) {
 	submit(t, p, q2, Task{Kind: trace.NotifyWait, A: n.ID()})
 	wait(t, p, q2)
 	submit(t, p, q2, Task{Kind: trace.NotifyWait, A: n.ID()})
-	_, _, err := p.WaitQueue(q2, q2.Submitted(), 0, 0)
+	_, err := p.WaitQueue(q2, q2.Submitted(), 0, 0)
 	var dead *Deadlock
 	if !errors.As(err, &dead) || len(dead.Graph) == 0 {
 		t.Fatalf("the second wait must never end: %v", err)
@@ -240,14 +240,14 @@ func TestNotify_oneRecordOneWait(t *testing.T) {
 func TestWaitQueue_timeout(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.Attach(0)
-	defer p.Detach()
+	defer p.Detach(nil)
 	k := r.kernel(trace.KernelAICore, 1, 3600e9, nil) // an hour
 	q := r.queue(t, QueueConfig{})
 	submit(t, p, q, Task{Kind: trace.KernelAICore, Func: k})
 	start := p.Clock()
-	_, expired, err := p.WaitQueue(q, 1, 10e6, 0)
-	if err != nil || !expired || p.Clock() != start+10e6 {
-		t.Fatalf("expired %v, error %v, clock %d", expired, err, p.Clock())
+	o, err := p.WaitQueue(q, 1, 10e6, 0)
+	if err != nil || !o.Expired || p.Clock() != start+10e6 {
+		t.Fatalf("outcome %+v, error %v, clock %d", o, err, p.Clock())
 	}
 	if f := wait(t, p, q); f != nil || p.Clock() < 3600e9 {
 		t.Fatalf("fault %v, clock %d", f, p.Clock())
@@ -278,7 +278,7 @@ func TestPolicy(t *testing.T) {
 				t.Errorf("reference: the running kernel was interrupted at %d", x.Start)
 			}
 		}
-		p.Detach()
+		p.Detach(nil)
 	}
 }
 
@@ -286,7 +286,7 @@ func TestPolicy(t *testing.T) {
 func TestSubmit_fullRingAndFlips(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.Attach(0)
-	defer p.Detach()
+	defer p.Detach(nil)
 	q := r.queue(t, QueueConfig{Depth: 256})
 	k := r.kernel(trace.KernelAICore, 1, 5000, nil)
 	const n = 140_000
@@ -309,7 +309,7 @@ func TestSubmit_fullRingAndFlips(t *testing.T) {
 func TestFault(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.Attach(0)
-	defer p.Detach()
+	defer p.Detach(nil)
 	q := r.queue(t, QueueConfig{})
 	ran := 0
 	bad := r.kernel(trace.KernelAICore, 1, 1000, func(c *Call) *Fault { _, f := c.Space.Resolve(0x10, 4, Read); return f })
@@ -335,7 +335,7 @@ func TestFault(t *testing.T) {
 func TestInstance_loop(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.Attach(0)
-	defer p.Detach()
+	defer p.Detach(nil)
 	d := r.Devices()[0]
 	base, _ := d.Memory()
 	counter, limit := base, base+8
@@ -385,7 +385,7 @@ func TestInstance_loop(t *testing.T) {
 func TestInstance_switchByIndex(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.Attach(0)
-	defer p.Detach()
+	defer p.Detach(nil)
 	d := r.Devices()[0]
 	base, _ := d.Memory()
 	var path []string
@@ -445,7 +445,7 @@ func TestSpace_runs(t *testing.T) {
 func TestSubmit_allocatesNothing(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.Attach(0)
-	defer p.Detach()
+	defer p.Detach(nil)
 	q := r.queue(t, QueueConfig{})
 	k := r.kernel(trace.KernelAICore, 1, 1000, nil)
 	task := Task{Kind: trace.KernelAICore, Func: k}
@@ -471,7 +471,7 @@ func BenchmarkSubmit(b *testing.B) {
 		b.Run(fmt.Sprintf("streams=%d", n), func(b *testing.B) {
 			r := newRig(b, Config{Recorder: discard{}})
 			p := r.Attach(0)
-			defer p.Detach()
+			defer p.Detach(nil)
 			k := r.kernel(trace.KernelAICore, 1, 1000, nil)
 			var qs []*Queue
 			for range n {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"npu/internal/trace"
 )
@@ -23,8 +24,13 @@ func (m *Machine) fetch(q *Queue, t int64) {
 		t = a
 		m.doorbell(q)
 	}
-	q.state = qQueued
-	m.events.push(item{max(t, m.now), evStep | uint64(q.id)})
+	m.stepLater(q, max(t, m.now))
+}
+
+// stepLater lets q look at its head descriptor at time t.
+func (m *Machine) stepLater(q *Queue, t int64) {
+	q.state, q.stepAt = qQueued, t
+	m.events.push(item{t, evStep | uint64(q.id)})
 }
 
 // doorbell counts a submission that found its queue idle.
@@ -39,6 +45,9 @@ func (m *Machine) doorbell(q *Queue) {
 func (m *Machine) step(q *Queue) {
 	for {
 		d := q.desc()
+		if q.special && m.refuses(q) {
+			return
+		}
 		if !q.waited {
 			q.startT = m.now // a wait began when the queue came to it, not when it was let go
 		}
@@ -62,30 +71,31 @@ func (m *Machine) step(q *Queue) {
 			m.ready(q, trace.EngineDMA, nil, 1, q.dev.copyTime(trace.DeviceToDevice, int64(d[7])))
 			return
 		case trace.EventRecord:
-			m.recordEvent(q.dev.events[d[5]], d[6])
+			d[6] = m.recordEvent(q, q.dev.events[d[5]], d[6])
 		case trace.EventWait:
-			if e := q.dev.events[d[5]]; e.gen < d[6] {
-				q.block(m.now)
-				e.queues = append(e.queues, q)
+			if !m.waitEvent(q, q.dev.events[d[5]], d) {
 				return
 			}
+		case trace.EventReset:
+			e := q.dev.events[d[5]]
+			e.flag, e.clear = false, e.gen
 		case trace.NotifyRecord:
 			m.recordNotify(q.notify(d[5]))
 		case trace.NotifyWait:
-			n := q.notify(d[5])
-			if !n.set {
-				q.block(m.now)
-				n.queue = q
+			if !m.waitNotify(q, q.notify(d[5]), d) {
 				return
 			}
-			n.set = false
+		case trace.HostFunc:
+			if !m.callHost(q, d) {
+				return
+			}
 		case trace.ValueWrite:
 			m.writeValue(q, d)
 		case trace.ValueWait:
 			word, ok := m.loadWord(q, d[5], 64)
 			if ok && !WaitCondition(d[7]).holds(uint64(word), d[6]) {
-				q.block(m.now)
-				q.dev.valueWaits = append(q.dev.valueWaits, q)
+				m.hold(q, 0)
+				m.valueWaits = append(m.valueWaits, q)
 				return
 			}
 		case trace.ModelExecute:
@@ -115,6 +125,10 @@ func (m *Machine) step(q *Queue) {
 			m.jump(q, d[5])
 			return
 		}
+		if q.code != 0 {
+			m.faulted(q, m.now)
+			return
+		}
 		m.retire(q, m.now)
 		if q.cur >= q.known {
 			m.fetch(q, m.now+gap)
@@ -126,20 +140,33 @@ func (m *Machine) step(q *Queue) {
 			m.doorbell(q)
 		}
 		if m.dirty || t >= m.bound || len(m.events) > 0 && m.events[0].t <= t {
-			q.state = qQueued
-			m.events.push(item{t, evStep | uint64(q.id)})
+			m.stepLater(q, t)
 			return
 		}
 		m.now = t
 	}
 }
 
-// block marks q as held by its head descriptor.
-func (q *Queue) block(now int64) {
+// hold marks q as held by its head descriptor, for limit ns at most; 0 is for ever. A wait that polls again keeps the
+// limit of its first look.
+func (m *Machine) hold(q *Queue, limit uint64) {
 	if !q.waited {
-		q.readyT, q.startT, q.waited = now, now, true
+		q.readyT, q.startT, q.waited = m.now, m.now, true
+		q.waitSeq++
+		if limit > 0 {
+			m.events.push(item{m.now + int64(limit), evWaitLimit | uint64(q.waitSeq)<<16&(1<<60-1) | uint64(q.id)})
+		}
 	}
 	q.state = qBlocked
+}
+
+// limitReached ends a wait on the device that has taken too long.
+func (m *Machine) limitReached(q *Queue) {
+	d := q.desc()
+	limit := d[7]
+	m.unschedule(q)
+	m.fail(q, &Fault{Code: CodeTaskTimeout, Detail: fmt.Sprintf("%v %d is not over after %d ms", d.kind(), d[5], limit/1e6)})
+	m.faulted(q, m.now)
 }
 
 // notify is the notify that an operand names: the instance's own in a sunk queue, else the device's.
@@ -185,16 +212,15 @@ func (m *Machine) writeValue(q *Queue, d *Desc) {
 		}
 		binary.LittleEndian.PutUint64(b, v)
 	}
-	m.valueChanged(q.dev)
+	m.valueChanged()
 }
 
-// valueChanged lets the queues look again that poll a word of this device.
-func (m *Machine) valueChanged(d *Device) {
-	for _, q := range d.valueWaits {
-		q.state = qQueued
-		m.events.push(item{m.now + gap, evStep | uint64(q.id)})
+// valueChanged lets the queues look again that poll a word of memory.
+func (m *Machine) valueChanged() {
+	for _, q := range m.valueWaits {
+		m.stepLater(q, m.now+gap)
 	}
-	d.valueWaits = d.valueWaits[:0]
+	m.valueWaits = m.valueWaits[:0]
 }
 
 func (m *Machine) switches(q *Queue, d *Desc) bool {
@@ -213,16 +239,30 @@ func (m *Machine) switches(q *Queue, d *Desc) bool {
 // retire ends the head descriptor of q at time end: it becomes a row of the trace, and the head register moves on.
 func (m *Machine) retire(q *Queue, end int64) {
 	m.record(q, end)
-	q.cur++
+	d := q.desc()
+	switch d.kind() {
+	case trace.EventRecord, trace.EventWait, trace.EventReset:
+		m.passed(q.dev, q.dev.events[d[5]])
+	case trace.Memcpy:
+		if dir := d.dir(); dir == trace.HostToDevice || dir == trace.DeviceToHost {
+			m.stats.HostCopies++
+		}
+	}
 	q.blocks = 0
 	q.fn = nil
-	q.code = 0
+	q.code, q.pending = 0, nil
 	q.waited = false
 	m.stats.Tasks++
-	if d := q.ring[(q.cur-1)&q.mask]; d.kind() == trace.Memcpy && (d.dir() == trace.HostToDevice || d.dir() == trace.DeviceToHost) {
-		m.stats.HostCopies++
-	}
 	m.stats.DeviceTime = max(m.stats.DeviceTime, end)
+	q.advance()
+	if q.cur >= q.minWait {
+		m.releaseWaiters(q, m.now)
+	}
+}
+
+// advance moves the head register past the head descriptor.
+func (q *Queue) advance() {
+	q.cur++
 	if q.instance != nil {
 		return
 	}
@@ -231,9 +271,6 @@ func (m *Machine) retire(q *Queue, end int64) {
 		q.flip++
 	}
 	q.head.Store(q.cur)
-	if q.cur >= q.minWait {
-		m.releaseWaiters(q, end)
-	}
 }
 
 // releaseWaiters lets go the ports whose position q has passed.

@@ -9,6 +9,7 @@ const (
 	waitEvent           // generation pos of the event
 	waitNotify          // one record of the notify; consumes it
 	waitRoom            // room in a ring
+	waitCond            // a condition of the host's own
 	waitTime            // everything before the port's clock is simulated; fn, if any, then runs on the device's state
 )
 
@@ -21,17 +22,31 @@ type request struct {
 	tail    uint64
 	event   *Event
 	notify  *Notify
+	cond    *Cond
+	try     func() bool
 	fn      func()
 	clock   int64 // when it was made
 	timeout int64 // virtual ns until it expires; 0: never
 	cost    int64 // modelled host time from the release to the return
 }
 
+// Everything as a position stands for all that has arrived when the request arrives: what its thread has submitted
+// before, and what the others had by then.
+const Everything = ^uint64(0)
+
+// Outcome is what a wait on a queue or an event met besides its end.
+type Outcome struct {
+	Fault   *Fault // of a task that was waited for
+	Sticky  bool   // the fault is the domain's and stays
+	Expired bool   // the time-out came first
+	Aborted bool   // tasks that were waited for were dropped
+	Task    uint32 // where the queue stood when the wait expired
+}
+
 // result is what the driver leaves for a port that it releases.
 type result struct {
-	err     error
-	fault   *Fault
-	expired bool
+	Outcome
+	err error
 }
 
 // block makes a request and drives the device until it is answered. It returns a *Deadlock when nothing can ever
@@ -63,7 +78,11 @@ func (p *Port) await() {
 				break
 			}
 		}
-		p.park()
+		if p.service && p.req.kind == waitCond {
+			p.idle()
+		} else {
+			p.park()
+		}
 	}
 	p.pub = p.word.Load()
 	p.clock = int64(p.pub >> tailBits)
@@ -98,6 +117,64 @@ func (p *Port) park() {
 	case <-p.ch:
 	default:
 	}
+}
+
+// idle is park for a service that waits for work: others need not look after it with every launch, and it drives again
+// only when it is asked to (see kickService).
+func (p *Port) idle() {
+	p.parked.Store(1)
+	if p.done.Load() == 0 {
+		p.m.watch()
+		<-p.ch
+	}
+	p.parked.Store(0)
+}
+
+// Serve makes the port a service: it waits for calls of user code, does not count as a thread of the program when the
+// program is checked for deadlock, and drives the devices only when nobody else would. Call it before the first wait.
+func (p *Port) Serve() {
+	p.service = true
+	m := p.m
+	m.parkMu.Lock()
+	m.services = append(m.services, p)
+	m.parkMu.Unlock()
+}
+
+// Retire ends the waits of a service with ErrRetired, now and from now on. It may be called from any goroutine.
+func (p *Port) Retire() {
+	m := p.m
+	m.own()
+	p.retired = true
+	if p.done.Load() == 0 && int64(p.word.Load()>>tailBits) >= infDev {
+		m.refresh() // its request may not have been seen
+		m.unwait(p)
+		p.result.err = ErrRetired
+		m.release(p, m.now)
+	}
+	m.disown()
+	m.parkMu.Lock()
+	for i, x := range m.services {
+		if x == p {
+			m.services = append(m.services[:i], m.services[i+1:]...)
+			break
+		}
+	}
+	m.parkMu.Unlock()
+}
+
+// kickService lets a service drive, where a thread that might depend on it cannot.
+func (m *Machine) kickService() {
+	if !m.canGo() {
+		return
+	}
+	m.parkMu.Lock()
+	for _, p := range m.services {
+		if p.parked.CompareAndSwap(1, 2) {
+			p.post()
+			break
+		}
+	}
+	m.parkMu.Unlock()
 }
 
 // post leaves a wake token. Tokens stick and spurious ones are harmless, so it never blocks.
@@ -174,23 +251,23 @@ func (m *Machine) horizon() (int64, *Port) {
 }
 
 // WaitQueue blocks until the queue has retired everything before pos. timeout is in virtual nanoseconds, 0 for ever;
-// cost is the modelled host time of the return. It reports a fault that the queue met, which is then taken from it,
-// and whether the wait expired.
-func (p *Port) WaitQueue(q *Queue, pos uint64, timeout, cost int64) (fault *Fault, expired bool, err error) {
-	err = p.block(request{kind: waitQueue, queue: q, pos: pos, timeout: timeout, cost: cost})
-	return p.result.fault, p.result.expired, err
+// cost is the modelled host time of the return. A fault that is not sticky is then taken from the queue.
+func (p *Port) WaitQueue(q *Queue, pos uint64, timeout, cost int64) (Outcome, error) {
+	err := p.block(request{kind: waitQueue, queue: q, pos: pos, timeout: timeout, cost: cost})
+	return p.result.Outcome, err
 }
 
-// WaitEvent blocks until the event has reached generation gen.
-func (p *Port) WaitEvent(e *Event, gen uint64, timeout, cost int64) (expired bool, err error) {
-	err = p.block(request{kind: waitEvent, event: e, pos: gen, timeout: timeout, cost: cost})
-	return p.result.expired, err
+// WaitEvent blocks until the event has reached generation gen. It reports a fault of the record's queue that came
+// before the record.
+func (p *Port) WaitEvent(e *Event, gen uint64, timeout, cost int64) (Outcome, error) {
+	err := p.block(request{kind: waitEvent, event: e, pos: gen, timeout: timeout, cost: cost})
+	return p.result.Outcome, err
 }
 
 // WaitNotify blocks until the notify is recorded, and consumes the record.
 func (p *Port) WaitNotify(n *Notify, timeout, cost int64) (expired bool, err error) {
 	err = p.block(request{kind: waitNotify, notify: n, timeout: timeout, cost: cost})
-	return p.result.expired, err
+	return p.result.Expired, err
 }
 
 // Call drives the device to this port's clock and runs f on the device's state of that instant. Whatever creates,

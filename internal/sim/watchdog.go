@@ -7,12 +7,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"npu/internal/trace"
 )
 
 // The watchdog looks while some port is parked: if the thread that holds the others back blocks outside the runtime
 // without saying so, nothing would ever move again.
 const (
 	watchEvery    = time.Millisecond
+	watchIdle     = 20 * time.Millisecond // while only services wait
 	watchPatience = 5 * time.Second
 )
 
@@ -32,14 +35,33 @@ func (m *Machine) watch() {
 
 // look is the timer's function.
 func (m *Machine) look() {
-	m.checkHolder()
-	m.parkMu.Lock()
-	if len(m.parkedPorts) > 0 && !m.closed {
-		m.timer.Reset(watchEvery)
+	if m.hungry.Load() != 0 {
+		m.checkHolder()
 	} else {
+		m.checkServices()
+	}
+	m.parkMu.Lock()
+	switch {
+	case m.closed:
+		m.armed = false
+	case len(m.parkedPorts) > 0:
+		m.timer.Reset(watchEvery)
+	case len(m.services) > 0:
+		m.timer.Reset(watchIdle)
+	default:
 		m.armed = false
 	}
 	m.parkMu.Unlock()
+}
+
+// checkServices looks when only services wait: work that was submitted for them must not wait for ever because its
+// thread blocks on its outcome outside the runtime.
+func (m *Machine) checkServices() {
+	if m.canGo() {
+		m.kickService()
+	} else if m.nextT.Load() != never {
+		m.checkHolder()
+	}
 }
 
 // checkHolder declares the thread at the horizon to be outside if it has not moved between two looks and every other
@@ -195,7 +217,7 @@ func (m *Machine) deadlock() {
 // endWaits releases every port that waits for the devices with an error.
 func (m *Machine) endWaits(err error) {
 	for _, p := range m.portList() {
-		if !p.gone && p.done.Load() == 0 && int64(p.word.Load()>>tailBits) >= infDev {
+		if !p.gone && !p.service && p.done.Load() == 0 && int64(p.word.Load()>>tailBits) >= infDev {
 			m.unwait(p)
 			p.result.err = err
 			m.release(p, m.now)
@@ -207,26 +229,34 @@ func (m *Machine) endWaits(err error) {
 func (m *Machine) waitGraph() []string {
 	var g []string
 	for _, p := range m.portList() {
-		if p.gone || int64(p.word.Load()>>tailBits) < infDev {
+		if p.gone || p.service || int64(p.word.Load()>>tailBits) < infDev {
 			continue
 		}
 		switch r := &p.dev; r.kind {
 		case waitQueue:
-			g = append(g, fmt.Sprintf("thread %d waits for stream %d to pass task %d", p.ID(), r.queue.name, r.pos-1))
+			g = append(g, fmt.Sprintf("thread %d waits for stream %d to pass task %d", p.ID(), r.queue.name, (r.pos-1)%65535))
 		case waitRoom:
 			g = append(g, fmt.Sprintf("thread %d waits for room in the ring of stream %d", p.ID(), r.queue.name))
 		case waitEvent:
 			g = append(g, fmt.Sprintf("thread %d waits for event %d, record %d", p.ID(), r.event.id, r.pos))
 		case waitNotify:
 			g = append(g, fmt.Sprintf("thread %d waits for notify %d", p.ID(), r.notify.id))
+		case waitCond:
+			g = append(g, fmt.Sprintf("thread %d waits for another host thread", p.ID()))
 		}
 	}
 	for _, q := range m.queues {
-		if q.state != qBlocked {
-			continue
+		switch q.state {
+		case qBlocked:
+			d := q.desc()
+			what := fmt.Sprintf("%v %d", d.kind(), d[5])
+			if d.kind() == trace.EventWait && d[6] != 0 {
+				what += fmt.Sprintf(", record %d", d[6])
+			}
+			g = append(g, fmt.Sprintf("stream %d stands at task %d, %s", q.name, q.cur%65535, what))
+		case qStopped:
+			g = append(g, fmt.Sprintf("stream %d is stopped at task %d", q.name, q.cur%65535))
 		}
-		d := q.desc()
-		g = append(g, fmt.Sprintf("stream %d stands at task %d, %v %d", q.name, q.cur, d.kind(), d[5]))
 	}
 	return g
 }
