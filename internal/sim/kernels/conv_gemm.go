@@ -87,6 +87,17 @@ func (c *convolution) phase(r [3]int) phase {
 	return p
 }
 
+// slice is the depth of the slices of a convolution's sum: few pixels make slices deeper.
+func slice(pixels, depth int) int {
+	d := 128
+	if pixels < depth {
+		for n := 64; n >= pixels && n >= 16; n /= 2 {
+			d *= 2
+		}
+	}
+	return d
+}
+
 // compile makes one product for each phase; they share the scratch memory and the packed weight.
 func (c *convolution) compile(s *Spec, k *Kernel, fin finish, phases []phase) *Kernel {
 	whole := volume(c.kernel)
@@ -103,9 +114,14 @@ func (c *convolution) compile(s *Spec, k *Kernel, fin finish, phases []phase) *K
 	var packers []*packer
 	var gemms []*gemm
 	var parts []func(x *Exec, part, lo, hi int)
+	o := inSequence
+	if c.co == 1 && s.Op != "ConvTranspose" {
+		o = inQuads
+	}
 	start := 0
 	for _, p := range phases {
-		g := &gemm{mk: portableMicro(), m: c.co, n: volume(p.grid), k: c.ci * len(p.taps), fin: fin}
+		g := newGEMM(o, c.co, volume(p.grid), c.ci*len(p.taps))
+		g.fin, g.slice = fin, slice(g.n, g.k)
 		g.a = side{at: loc{inOperand, 1}, dtype: c.dtype, base: weights, ls: g.k, ks: 1}
 		if s.Op == "ConvTranspose" {
 			g.a.gather = c.gatherWeights(p, g.mk.mr)

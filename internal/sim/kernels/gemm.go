@@ -10,8 +10,9 @@ import (
 // hands the finished block in float32 to the epilogue (finish). No element of C depends on how blocks are shared out.
 
 const (
-	// depthMax keeps a panel of B in the first-level cache.
-	depthMax = 320
+	// sliceDepth is how many k are summed before the sum goes into C, so that the panels stay in the cache. Like the
+	// order (see order) it belongs to the result.
+	sliceDepth = 256
 	// grainMACs is the least work for a second thread.
 	grainMACs = 1 << 20
 	// blocksWanted is how many blocks a large product should have, so that threads get equal shares.
@@ -58,9 +59,10 @@ type side struct {
 	gather func(dst []float32, src vec, tmp []float32, base, l0, lanes, k0, depth int)
 }
 
-// gemm is a compiled product. Set m, n, k, a, b and fin, then call plan.
+// gemm is a compiled product. Set all up to fin, then call plan.
 type gemm struct {
 	mk      micro
+	slice   int // the depth of a slice
 	m, n, k int
 	a, b    side
 	fin     finish
@@ -78,11 +80,16 @@ func roundUp(a, b int) int { return ceilDiv(a, b) * b }
 // panelFloats is the size of a packed matrix.
 func panelFloats(lanes, depth, width int) int { return roundUp(lanes, width) * depth }
 
+// newGEMM starts a product with the kernel for its order.
+func newGEMM(o order, m, n, k int) *gemm {
+	return &gemm{mk: newMicro(o), slice: sliceDepth, m: m, n: n, k: k}
+}
+
 // plan chooses the blocks and gives the scratch memory its place from byte offset ws of the workspace on.
 // It returns the end of the scratch memory.
 func (g *gemm) plan(ws int) int {
 	mr, nr := g.mk.mr, g.mk.nr
-	g.kc = max(1, ceilDiv(g.k, max(1, ceilDiv(g.k, depthMax))))
+	g.kc = max(1, min(g.slice, g.k))
 	m, n := roundUp(max(1, g.m), mr), roundUp(max(1, g.n), nr)
 	switch {
 	case g.a.packed && !g.b.packed:
@@ -162,7 +169,7 @@ func (g *gemm) part(x *Exec, part, lo, hi int) {
 			for j := 0; j < cols; j += nr {
 				panel := bp[j/nr*bStep:]
 				for i := 0; i < rows; i += mr {
-					g.mk.tile(min(mr, rows-i), depth, ap[i/mr*aStep:], panel, c[i*g.nc+j:], g.nc, k0 > 0)
+					g.mk.tile(min(mr, rows-i), min(nr, cols-j), depth, ap[i/mr*aStep:], panel, c[i*g.nc+j:], g.nc, k0 > 0)
 				}
 			}
 		}

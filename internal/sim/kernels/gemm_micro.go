@@ -1,98 +1,103 @@
 package kernels
 
 // micro is the innermost kernel of every matrix product: it multiplies one packed panel of A (k×mr: for each k, mr
-// rows) with one packed panel of B (k×nr: for each k, nr columns) and stores or adds the mr×nr tile in row-major C.
+// rows) with one packed panel of B (k×nr: for each k, nr columns) and stores or adds the tile in row-major C.
+//
+// The first rows (1..mr) rows and cols (1..nr) columns of the tile must be right; the rest of those rows may hold
+// anything, other rows stay as they are. len(a) >= k·mr, len(b) >= k·nr, len(c) >= (rows-1)·ldc+nr.
 type micro struct {
 	mr, nr int
-	// tile: the first rows (1..mr) rows of the tile must be right, the others may hold anything. len(a) >= k·mr,
-	// len(b) >= k·nr, len(c) >= (mr-1)·ldc+nr. Each element of C is summed over k in order.
-	tile func(rows, k int, a, b, c []float32, ldc int, add bool)
+	tile   func(rows, cols, k int, a, b, c []float32, ldc int, add bool)
 }
 
-// portableMicro is the kernel in plain Go. Eight accumulators hide the latency of the additions and still stay in
-// registers; larger tiles spill.
-func portableMicro() micro { return micro{mr: 2, nr: 4, tile: gemmMicro} }
+// order is the order in which a product sums over k. It belongs to the result, not to the machine: every micro of an
+// order computes the same bits. The orders are those in which ONNX Runtime's CPU kernels sum, because models that
+// compare floats for equality (a peak is where a score equals the maximum around it) give the same answer only so.
+type order uint8
 
-func gemmMicro(_, k int, a, b, c []float32, ldc int, add bool) {
+const (
+	// inSequence: c = fma(a, b, c) from 0, one k after the other.
+	inSequence order = iota
+	// inQuads, for a single row of A: products and sums of four k each are rounded on their own, and their sum is
+	// added to C: ((p0+p1)+p2)+p3.
+	inQuads
+	// inLanes, for a single column: eight sums, each over every eighth k, with products rounded on their own; then
+	// (((s0+s1)+s2)+s3) + (((s4+s5)+s6)+s7). It is not cut into slices.
+	inLanes
+)
+
+// newMicro is the kernel of an order for this machine.
+func newMicro(o order) micro {
+	switch o {
+	case inQuads:
+		return micro{mr: 1, nr: 16, tile: quadTile}
+	case inLanes:
+		return micro{mr: 1, nr: 8, tile: laneTile}
+	}
+	return micro{mr: 2, nr: 4, tile: fmaTile}
+}
+
+// fmaTile keeps eight accumulators, as many as stay in registers.
+func fmaTile(rows, _, k int, a, b, c []float32, ldc int, add bool) {
 	var c00, c01, c02, c03, c10, c11, c12, c13 float32
 	a, b = a[:2*k], b[:4*k]
-	for len(a) >= 8 && len(b) >= 16 {
-		x0, x1, y := a[0], a[1], b[0]
-		c00 += x0 * y
-		c10 += x1 * y
-		y = b[1]
-		c01 += x0 * y
-		c11 += x1 * y
-		y = b[2]
-		c02 += x0 * y
-		c12 += x1 * y
-		y = b[3]
-		c03 += x0 * y
-		c13 += x1 * y
-
-		x0, x1, y = a[2], a[3], b[4]
-		c00 += x0 * y
-		c10 += x1 * y
-		y = b[5]
-		c01 += x0 * y
-		c11 += x1 * y
-		y = b[6]
-		c02 += x0 * y
-		c12 += x1 * y
-		y = b[7]
-		c03 += x0 * y
-		c13 += x1 * y
-
-		x0, x1, y = a[4], a[5], b[8]
-		c00 += x0 * y
-		c10 += x1 * y
-		y = b[9]
-		c01 += x0 * y
-		c11 += x1 * y
-		y = b[10]
-		c02 += x0 * y
-		c12 += x1 * y
-		y = b[11]
-		c03 += x0 * y
-		c13 += x1 * y
-
-		x0, x1, y = a[6], a[7], b[12]
-		c00 += x0 * y
-		c10 += x1 * y
-		y = b[13]
-		c01 += x0 * y
-		c11 += x1 * y
-		y = b[14]
-		c02 += x0 * y
-		c12 += x1 * y
-		y = b[15]
-		c03 += x0 * y
-		c13 += x1 * y
-		a, b = a[8:], b[16:]
-	}
 	for len(a) >= 2 && len(b) >= 4 {
 		x0, x1 := a[0], a[1]
-		c00 += x0 * b[0]
-		c01 += x0 * b[1]
-		c02 += x0 * b[2]
-		c03 += x0 * b[3]
-		c10 += x1 * b[0]
-		c11 += x1 * b[1]
-		c12 += x1 * b[2]
-		c13 += x1 * b[3]
+		c00 = fma32(x0, b[0], c00)
+		c01 = fma32(x0, b[1], c01)
+		c02 = fma32(x0, b[2], c02)
+		c03 = fma32(x0, b[3], c03)
+		if rows > 1 {
+			c10 = fma32(x1, b[0], c10)
+			c11 = fma32(x1, b[1], c11)
+			c12 = fma32(x1, b[2], c12)
+			c13 = fma32(x1, b[3], c13)
+		}
 		a, b = a[2:], b[4:]
 	}
-	r0, r1 := c[:4], c[ldc:][:4]
-	if add {
-		c00 += r0[0]
-		c01 += r0[1]
-		c02 += r0[2]
-		c03 += r0[3]
-		c10 += r1[0]
-		c11 += r1[1]
-		c12 += r1[2]
-		c13 += r1[3]
+	storeTile(c[:4], add, c00, c01, c02, c03)
+	if rows > 1 {
+		storeTile(c[ldc:][:4], add, c10, c11, c12, c13)
 	}
-	r0[0], r0[1], r0[2], r0[3] = c00, c01, c02, c03
-	r1[0], r1[1], r1[2], r1[3] = c10, c11, c12, c13
+}
+
+func storeTile(r []float32, add bool, c0, c1, c2, c3 float32) {
+	if add {
+		c0, c1, c2, c3 = r[0]+c0, r[1]+c1, r[2]+c2, r[3]+c3
+	}
+	r[0], r[1], r[2], r[3] = c0, c1, c2, c3
+}
+
+func quadTile(_, cols, k int, a, b, c []float32, _ int, add bool) {
+	const nr = 16
+	c = c[:nr]
+	if !add {
+		clear(c)
+	}
+	for k > 0 {
+		n := min(4, k)
+		for j := range cols {
+			s := float32(a[0] * b[j])
+			for i := 1; i < n; i++ {
+				s += float32(a[i] * b[i*nr+j])
+			}
+			c[j] += s
+		}
+		a, b, k = a[n:], b[n*nr:], k-n
+	}
+}
+
+func laneTile(_, cols, k int, a, b, c []float32, _ int, add bool) {
+	const nr = 8
+	for j := range cols {
+		var s [8]float32
+		for i, x := range a[:k] {
+			s[i%8] += float32(x * b[i*nr+j])
+		}
+		sum := (((s[0] + s[1]) + s[2]) + s[3]) + (((s[4] + s[5]) + s[6]) + s[7])
+		if add {
+			sum += c[j]
+		}
+		c[j] = sum
+	}
 }

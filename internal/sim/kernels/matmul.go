@@ -237,7 +237,7 @@ func (p *matrixProduct) strides() (als, aks, bls, bks int) {
 // compile makes the blocked float32 form.
 func (p *matrixProduct) compile(s *Spec, k *Kernel) *Kernel {
 	t := s.In[0].DType
-	g := &gemm{mk: portableMicro(), m: p.m, n: p.n, k: p.k}
+	g := newGEMM(inSequence, p.m, p.n, p.k)
 	als, aks, bls, bks := p.strides()
 	g.a = side{at: loc{inOperand, 0}, dtype: t, base: p.aBase, ls: als, ks: aks}
 	g.b = side{at: loc{inOperand, 1}, dtype: t, base: p.bBase, ls: bls, ks: bks}

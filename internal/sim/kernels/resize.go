@@ -254,5 +254,9 @@ func buildResize(s *Spec) (*Kernel, error) {
 		r.taps = append(r.taps, z.table(i))
 	}
 	r.merge()
-	return r.compile(s, z.mode)
+	if r.planes(z) {
+		n := len(z.in)
+		return r.compile(s, z.mode, (&bilinear{r, z.pairsOf(n - 2), z.pairsOf(n - 1)}).rows)
+	}
+	return r.compile(s, z.mode, r.rows)
 }

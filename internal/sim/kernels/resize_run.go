@@ -17,7 +17,8 @@ type resizer struct {
 	partFloats int
 }
 
-func (r *resizer) compile(s *Spec, mode string) (*Kernel, error) {
+// compile makes the kernel; blend computes rows in the modes that weigh.
+func (r *resizer) compile(s *Spec, mode string, blend func(x *Exec, part, lo, hi int)) (*Kernel, error) {
 	last := len(r.in) - 1
 	r.strides = r.in.Strides()
 	rows := r.out[:last].Count()
@@ -53,7 +54,7 @@ func (r *resizer) compile(s *Spec, mode string) (*Kernel, error) {
 		}
 		r.partFloats = 2*r.in[last] + r.out[last]
 		k.Workspace = 4 * r.partFloats * min(maxParts, rows)
-		part = r.rows
+		part = blend
 	}
 	return s.guard(k, func(x *Exec) error { x.each(rows, grain, part); return nil }), nil
 }

@@ -203,7 +203,7 @@ func buildRNN(s *Spec) (*Kernel, error) {
 
 func (l *cell) planProject(s *Spec, k *Kernel) {
 	wide, rows := l.wide(), l.steps*l.batch
-	g := &gemm{mk: portableMicro(), m: rows, n: wide, k: l.input}
+	g := newGEMM(inSequence, rows, wide, l.input)
 	g.a = side{at: loc{inOperand, rnnX}, dtype: l.dtype, ls: l.input, ks: 1}
 	g.b = side{at: loc{inOperand, rnnW}, dtype: l.dtype, ls: l.input, ks: 1}
 	g.fin = finish{out: loc{inWorkspace, l.projected}, outType: tensor.Float32, ldo: wide, alpha: 1, beta: 1,
@@ -224,7 +224,7 @@ func (l *cell) planProject(s *Spec, k *Kernel) {
 func (l *cell) planSteps(s *Spec, k *Kernel, place func(floats int) int) {
 	start := 0
 	step := func(d, from, a, lanes int) *gemm {
-		g := &gemm{mk: portableMicro(), m: l.batch, n: lanes, k: l.hidden}
+		g := newGEMM(inSequence, l.batch, lanes, l.hidden)
 		g.a = side{at: loc{inWorkspace, a + 4*d*l.batch*l.hidden}, dtype: tensor.Float32, base: []int{0}, ls: l.hidden, ks: 1}
 		g.b = side{at: loc{inOperand, rnnR}, dtype: l.dtype, base: []int{0}, ls: l.hidden, ks: 1}
 		g.fin = finish{out: loc{inWorkspace, l.gate + 4*(d*l.batch*l.wide()+from)}, outType: tensor.Float32, ldo: l.wide(),
