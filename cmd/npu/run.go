@@ -115,7 +115,7 @@ func (o *runOptions) unbuilt() error {
 // options checks the flags and turns them into what the model wants.
 func (o *runOptions) options() (model.RunOptions, error) {
 	r := model.RunOptions{Mode: model.Mode(o.mode), Loop: model.Loop(o.loop), Iterations: o.iterations, Threads: o.threads,
-		TimingOnly: o.timingOnly, Seed: o.seed, Spans: o.trace != ""}
+		TimingOnly: o.timingOnly, Seed: o.seed, Trace: o.trace != ""}
 	if err := o.unbuilt(); err != nil {
 		return r, err
 	}

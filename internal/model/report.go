@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"npu/internal/outfile"
 	"npu/internal/problem"
 	"npu/internal/tensor"
-	"npu/internal/trace"
 )
 
 // Report is what "npu run --json" prints of a model.
@@ -80,8 +78,9 @@ func NewReport(m *Model, o RunOptions, r *Result) *Report {
 	for _, f := range r.Faults {
 		rep.Faults = append(rep.Faults, f.Error())
 	}
-	if r.Trace != nil {
-		rep.account(r)
+	rep.Ops, rep.Tasks, rep.Streams, rep.Events = append(rep.Ops, r.Ops...), r.Tasks, r.Streams, r.Events
+	for _, x := range r.Ops {
+		rep.BusyNs += x.TimeNs
 	}
 	return rep
 }
@@ -92,48 +91,6 @@ func shape(s tensor.Shape) tensor.Shape {
 		return tensor.Shape{}
 	}
 	return s
-}
-
-// account sums what ran after the model was loaded.
-func (rep *Report) account(r *Result) {
-	type key struct{ device, stream uint32 }
-	streams, events := map[key]bool{}, map[uint32]bool{}
-	ops := map[string]*OpTime{}
-	for _, t := range r.Trace.Tasks.All() {
-		if t.Start < r.LoadEnd {
-			continue
-		}
-		rep.Tasks++
-		streams[key{uint32(t.Device), t.Stream}] = true
-		switch t.Kind {
-		case trace.EventRecord, trace.NotifyRecord:
-			events[t.Event] = true
-		}
-		name := ""
-		switch {
-		case t.Kind.Kernel():
-			name = r.Trace.String(t.Op)
-		case t.Kind == trace.Memcpy:
-			name = "copy " + t.Dir.String()
-		default:
-			continue
-		}
-		x := ops[name]
-		if x == nil {
-			x = &OpTime{Type: name}
-			ops[name] = x
-		}
-		x.Count++
-		x.TimeNs += t.End - t.Start
-		rep.BusyNs += t.End - t.Start
-	}
-	rep.Streams, rep.Events = len(streams), len(events)
-	for _, x := range ops {
-		rep.Ops = append(rep.Ops, *x)
-	}
-	slices.SortFunc(rep.Ops, func(a, b OpTime) int {
-		return cmp.Or(cmp.Compare(b.TimeNs, a.TimeNs), cmp.Compare(a.Type, b.Type))
-	})
 }
 
 // Title is the model's name for people: that of the graph, or of the file.

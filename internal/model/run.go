@@ -24,7 +24,7 @@ type RunOptions struct {
 	TimingOnly bool
 	Inputs     map[string]*tensor.Tensor // missing ones are random
 	Seed       uint64
-	Spans      bool // record host calls too
+	Trace      bool // keep every task and host call in Result.Trace; without it only the sums are kept
 }
 
 // Result is what a run gave.
@@ -38,14 +38,23 @@ type Result struct {
 	Faults     []error
 	Warnings   []string
 	LoadEnd    int64 // device time at which the model was loaded; what comes later is the run
+	Ops        []OpTime
+	Tasks      int // of the run, after loading
+	Streams    int // that ran one of them
+	Events     int
 }
 
 // Run loads the model on a fresh device, executes it and reads the outputs. A fault on the device is an error of
 // class Failed; the result then holds the trace up to it.
 func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) {
 	rec := trace.NewRecorder()
+	sum := newSummary(rec)
+	rec.Tap(sum.add)
+	if !o.Trace {
+		rec.Limit(1)
+	}
 	rt, err := runtime.Open(runtime.Config{
-		Chip: o.Chip, Policy: o.Policy, TimingOnly: o.TimingOnly, Workers: o.Threads, Recorder: rec, Spans: o.Spans,
+		Chip: o.Chip, Policy: o.Policy, TimingOnly: o.TimingOnly, Workers: o.Threads, Recorder: rec, Spans: o.Trace,
 	})
 	if err != nil {
 		return nil, err
@@ -59,16 +68,17 @@ func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) 
 			err = problem.Mark(problem.Failed, e)
 		}
 		rec.SetMeta(rt.Meta(m.Name))
+		res.Ops, res.Tasks, res.Streams, res.Events = sum.list(), sum.tasks, len(sum.streams), len(sum.events)
 		res.Trace = rec.Finish()
 		res.Warnings = append(res.Warnings, rt.Warnings()...)
 	}()
 	if err := th.SetDevice(0); err != nil {
 		return res, err
 	}
-	return res, m.run(ctx, th, o, res)
+	return res, m.run(ctx, th, o, res, sum)
 }
 
-func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *Result) error {
+func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *Result, sum *summary) error {
 	inputs, err := m.inputs(o, res)
 	if err != nil {
 		return err
@@ -91,6 +101,7 @@ func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *
 		return err
 	}
 	res.LoadEnd = th.Clock()
+	sum.from.Store(res.LoadEnd)
 	for i, t := range inputs {
 		if err := s.SetInput(i, t); err != nil {
 			return err

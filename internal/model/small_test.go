@@ -86,7 +86,7 @@ func openSmall(t testing.TB) *Model {
 
 func runSmall(t testing.TB, o RunOptions, flag bool) *Result {
 	t.Helper()
-	o.Chip, o.Inputs, o.Spans = chip(t), smallInputs(flag), true
+	o.Chip, o.Inputs, o.Trace = chip(t), smallInputs(flag), true
 	r, err := openSmall(t).Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

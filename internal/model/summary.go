@@ -1,0 +1,90 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"npu/internal/trace"
+)
+
+// summary counts the tasks of a run as the device finishes them, so that a run of any length takes a fixed amount of
+// memory. Tasks that started before from belong to loading and do not count.
+type summary struct {
+	from    atomic.Int64 // device ns; never until the model is loaded
+	mu      sync.Mutex   // rows come from whoever drives the devices
+	tasks   int
+	streams map[stream]bool
+	events  map[uint32]bool
+	ops     map[opKey]*OpTime
+	strings func(trace.StringID) string
+}
+
+type stream struct {
+	device uint16
+	id     uint32
+}
+
+type opKey struct {
+	op  trace.StringID
+	dir trace.Dir
+}
+
+const never = int64(1) << 62
+
+func newSummary(rec *trace.Recorder) *summary {
+	s := &summary{streams: map[stream]bool{}, events: map[uint32]bool{}, ops: map[opKey]*OpTime{}}
+	s.strings = func(id trace.StringID) string { return rec.StringTable()[id] }
+	s.from.Store(never)
+	return s
+}
+
+// add is the recorder's tap.
+func (s *summary) add(rows []trace.Task) {
+	from := s.from.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range rows {
+		t := &rows[i]
+		if t.Start < from {
+			continue
+		}
+		s.tasks++
+		s.streams[stream{t.Device, t.Stream}] = true
+		var key opKey
+		switch {
+		case t.Kind.Kernel():
+			key.op = t.Op
+		case t.Kind == trace.Memcpy:
+			key.dir = t.Dir
+		case t.Kind == trace.EventRecord || t.Kind == trace.NotifyRecord:
+			s.events[t.Event] = true
+			continue
+		default:
+			continue
+		}
+		x := s.ops[key]
+		if x == nil {
+			x = &OpTime{Type: "copy " + t.Dir.String()}
+			if t.Kind.Kernel() {
+				x.Type = s.strings(t.Op)
+			}
+			s.ops[key] = x
+		}
+		x.Count++
+		x.TimeNs += t.End - t.Start
+	}
+}
+
+// list is the operator types, the longest first.
+func (s *summary) list() []OpTime {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]OpTime, 0, len(s.ops))
+	for _, x := range s.ops {
+		out = append(out, *x)
+	}
+	slices.SortFunc(out, func(a, b OpTime) int { return cmp.Or(cmp.Compare(b.TimeNs, a.TimeNs), cmp.Compare(a.Type, b.Type)) })
+	return out
+}
