@@ -13,8 +13,9 @@ var constantsTSV string
 
 // constants are the rows of constants.tsv for one family; their units are in the names there.
 type constants struct {
-	launchCube, launchVector, rampCube, rampVector             int64
-	cubePercent, cubeFP32Percent                               int64
+	launchCube, launchVector, rampCube, rampVector, dispatch   int64
+	cubePercent, cubeFP32Percent, transA, transB               int64
+	runCycles                                                  int64
 	memoryPercent, l2Percent, l2Gain, coreBandwidth            int64
 	tileN, grainCube, grainBytes, grainOps, maxWaves           int64
 	icache, scalar, line                                       int64
@@ -29,7 +30,11 @@ func (c *constants) fields() map[string]*int64 {
 		"launch_vector_ns":    &c.launchVector,
 		"ramp_cube_ns":        &c.rampCube,
 		"ramp_vector_ns":      &c.rampVector,
+		"dispatch_ns":         &c.dispatch,
 		"cube_percent":        &c.cubePercent,
+		"trans_a_percent":     &c.transA,
+		"trans_b_percent":     &c.transB,
+		"run_cycles":          &c.runCycles,
 		"cube_fp32_percent":   &c.cubeFP32Percent,
 		"memory_percent":      &c.memoryPercent,
 		"l2_percent":          &c.l2Percent,

@@ -20,15 +20,23 @@ func Units(chip *soc.Chip, core Core) int {
 // used when there is too little to split; 0 leaves it to the tiling, which takes one block a core. Beyond the number of
 // cores the kernel is cut into whole waves, up to eight; that changes when it can be interrupted, not how long it takes.
 //
+// Measured constants of the operator type (Work.Type) come from the embedded profile, see Profile.
+func Estimate(chip *soc.Chip, core Core, blocks int, w Work) Account {
+	return embedded().Estimate(chip, core, blocks, w)
+}
+
+// Estimate is the package's Estimate with the constants of p.
+//
 // The model: each resource (cube, vector, memory, ...) needs the time of its longest block; the pipes overlap, so the
 // core is busy for the longest of them plus one fill and drain; every kernel pays a start. It never gets faster by
-// more work. All figures come from package soc and constants.tsv. Estimate does not allocate.
-func Estimate(chip *soc.Chip, core Core, blocks int, w Work) Account {
+// more work. All figures come from package soc, constants.tsv and p. Estimate does not allocate.
+func (p *Profile) Estimate(chip *soc.Chip, core Core, blocks int, w Work) Account {
 	k := constantsOf(chip.Short)
 	w.M, w.N, w.K, w.Batch = count(w.M), count(w.N), count(w.K), count(w.Batch)
 	w.VectorOps, w.ScalarOps = count(w.VectorOps), count(w.ScalarOps)
 	w.ReadBytes, w.WriteBytes = count(w.ReadBytes), count(w.WriteBytes)
 	w.WeightBytes = min(count(w.WeightBytes), w.ReadBytes)
+	w.Elements, w.Runs = count(w.Elements), count(w.Runs)
 	if w.M > 0 && w.Batch == 0 {
 		w.Batch = 1
 	}
@@ -39,17 +47,19 @@ func Estimate(chip *soc.Chip, core Core, blocks int, w Work) Account {
 		return cpu(chip, k, blocks, w)
 	}
 	m := newModel(chip, k, core, blocks)
-	m.matrix(w)
-	m.vector(w)
-	m.scalar(w)
-	m.memory(w)
-	return m.account(blocks, w)
+	m.op = p.constants(chip.Name, k, core, w.Type)
+	m.matrix(&w)
+	m.vector(&w)
+	m.scalar(&w)
+	m.memory(&w)
+	return m.account(blocks, &w)
 }
 
 // model gathers, for one kernel, the cycles of its longest block by pipe and the totals over all blocks.
 type model struct {
 	chip    *soc.Chip
 	k       *constants
+	op      Constants
 	core    Core
 	hasCube bool
 	cores   int64 // of this kind
@@ -82,17 +92,23 @@ func (m *model) spread(x, grain int64) int64 {
 }
 
 // matrix charges the cube and MTE1, which feeds it from L1.
-func (m *model) matrix(w Work) {
+func (m *model) matrix(w *Work) {
 	if w.M == 0 || w.N == 0 || w.K == 0 || !m.hasCube {
 		return
 	}
 	b := m.chip.MKN(w.MacType)
 	cm, ck, cn := ceilDiv(w.M, int64(b.M)), ceilDiv(w.K, int64(b.K)), ceilDiv(w.N, int64(b.N))
-	percent := m.k.cubePercent
+	rate := m.op[Cube]
 	if w.MacType == tensor.Float32 && b == m.chip.MKN(tensor.Float16) {
-		percent = percent * m.k.cubeFP32Percent / 100
+		rate = rate * m.k.cubeFP32Percent / 100
 	}
-	cycles := func(cm, cn int64) int64 { return mulDiv(mul(mul(cm, cn), ck), 100, max(percent, 1)) }
+	if w.TransA {
+		rate = rate * m.k.transA / 100
+	}
+	if w.TransB {
+		rate = rate * m.k.transB / 100
+	}
+	cycles := func(cm, cn int64) int64 { return mulDiv(mul(mul(cm, cn), ck), 1000, max(rate, 1)) }
 	gm, gn := min(cm, m.k.grainCube/int64(b.M)), min(cn, m.k.grainCube/int64(b.N))
 	m.total.Cube = mul(cycles(cm, cn), w.Batch)
 	m.block.Cube = m.spread(m.total.Cube, cycles(gm, gn))
@@ -112,11 +128,15 @@ func (m *model) matrix(w Work) {
 func (m *model) tileM() int64 { return max(int64(m.chip.L0C)/4/m.k.tileN, 16) }
 
 // vector charges the vector unit. Matrix products on a core without a cube land here too.
-func (m *model) vector(w Work) {
-	ops := w.VectorOps
-	if !m.hasCube {
-		ops = min(ops+mul(mul(w.M, w.N), mul(w.K, w.Batch)), ceiling)
+func (m *model) vector(w *Work) {
+	hundredths := mul(w.VectorOps, 100)
+	if instr := m.op[Instr]; instr > 0 {
+		hundredths = mul(elements(w), instr)
 	}
+	if !m.hasCube {
+		hundredths = min(hundredths+mul(mul(mul(w.M, w.N), mul(w.K, w.Batch)), 100), ceiling)
+	}
+	ops := ceilDiv(hundredths, 100)
 	if ops == 0 {
 		return
 	}
@@ -137,7 +157,15 @@ func (m *model) vector(w Work) {
 	m.total.Vector = ceilDiv(ops, lanes)
 }
 
-func (m *model) scalar(w Work) {
+// elements is how many elements the vector unit passes: as given, or those of the longer direction.
+func elements(w *Work) int64 {
+	if w.Elements > 0 {
+		return w.Elements
+	}
+	return max(w.ReadBytes, w.WriteBytes) / int64(max(w.VectorType.Size(), 1))
+}
+
+func (m *model) scalar(w *Work) {
 	m.block.Scalar = m.spread(w.ScalarOps, m.k.grainOps)
 	m.total.Scalar = w.ScalarOps
 }

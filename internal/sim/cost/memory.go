@@ -3,7 +3,7 @@ package cost
 // memory charges the pipes that move data between global memory and the core. All bytes pass through L2. What the
 // kernel reads besides weights and what it writes is found there when both fit into it; weights never, since those of
 // the rest of the network came by since the last execution.
-func (m *model) memory(w Work) {
+func (m *model) memory(w *Work) {
 	traffic := w.ReadBytes
 	if m.hasCube && w.M > 0 {
 		// Each operand is read again for every tile of the other dimension. Operands given as an implicit product of
@@ -14,18 +14,18 @@ func (m *model) memory(w Work) {
 		again := mul(a, ceilDiv(w.N, m.k.tileN)) + mul(b, ceilDiv(w.M, m.tileM()))
 		traffic = min(max(traffic, again), ceiling)
 	}
-	missIn, missOut := w.WeightBytes, int64(0)
-	if w.ReadBytes+w.WriteBytes > m.chip.L2Bytes {
-		missIn, missOut = w.ReadBytes, w.WriteBytes
-	}
-	// Hits are charged to the memory's bandwidth too, at a discount: measured kernels gain little more from L2.
-	loads := missIn + mulDiv(w.ReadBytes-missIn, 100, m.k.l2Gain)
-	stores := missOut + mulDiv(w.WriteBytes-missOut, 100, m.k.l2Gain)
+	// What finds room in L2 moves at its own rate, the rest at that of the memory.
+	miss := w.WeightBytes + max(w.ReadBytes+w.WriteBytes-w.WeightBytes-m.chip.L2Bytes, 0)
+	hit := w.ReadBytes + w.WriteBytes - miss
+	missIn := min(miss, w.ReadBytes)
+	loads := missIn + mulDiv(w.ReadBytes-missIn, 100, m.op[L2Gain])
+	stores := miss - missIn + mulDiv(w.WriteBytes-(miss-missIn), 100, m.op[L2Gain])
+	both := min(miss+mulDiv(hit, 100, m.op[L2Gain]), loads+stores)
 	read, write, alone := m.rates()
 	in, out := m.fromL2(traffic, read), m.fromL2(w.WriteBytes, write)
 	m.block.MTE2 = max(in, m.fromDDR(loads, alone))
 	store := max(out, m.fromDDR(stores, alone))
-	m.memBound = max(in, out, m.fromDDR(loads+stores, alone)) // the ports work side by side, the memory is one
+	m.memBound = max(in, out, m.fromDDR(both, alone), m.pieces(w.Runs)) // the ports work side by side, the memory is one
 
 	switch {
 	case !m.hasCube:
@@ -39,7 +39,7 @@ func (m *model) memory(w Work) {
 		m.block.Fixpipe = max(store, ceilDiv(m.spread(w.WriteBytes, m.k.grainBytes), int64(max(m.chip.Rates.L0CToUB, 1))))
 		m.memBound = max(m.memBound, m.block.Fixpipe)
 	}
-	m.l2Bytes, m.miss = min(traffic+w.WriteBytes, ceiling), missIn+missOut
+	m.l2Bytes, m.miss = min(traffic+w.WriteBytes, ceiling), miss
 }
 
 // rates are a core's L2 read and write rates and what it can draw from main memory when the others are idle, in bytes
@@ -56,6 +56,9 @@ func (m *model) fromL2(bytes, rate int64) int64 {
 	return mulDiv(m.spread(bytes, m.k.grainBytes), 100, max(rate*m.k.l2Percent, 1))
 }
 
+// pieces is the time of the longest block for its contiguous pieces, each of which is a transfer of its own.
+func (m *model) pieces(runs int64) int64 { return mul(m.spread(runs, 1), m.op[Run]) }
+
 // fromDDR is bound by the core and by the memory as a whole.
 func (m *model) fromDDR(bytes, alone int64) int64 {
 	own := ceilDiv(m.spread(bytes, m.k.grainBytes), max(alone, 1))
@@ -63,16 +66,18 @@ func (m *model) fromDDR(bytes, alone int64) int64 {
 	if nominal := m.chip.NominalMBs * 1e6; nominal > 0 {
 		bandwidth = min(bandwidth, nominal/100*m.k.memoryPercent)
 	}
+	bandwidth = bandwidth / 1000 * m.op[Stream]
 	return max(own, mulDiv(bytes, m.mhz*1e6, max(bandwidth, 1)))
 }
 
 // account puts the pipes together.
-func (m *model) account(blocks int, w Work) Account {
-	launch, ramp, buffer := m.k.launchVector, m.k.rampVector, int64(m.chip.VecUB)/8
+func (m *model) account(blocks int, w *Work) Account {
+	launch, buffer := m.op[Start]*m.k.launchVector/(m.k.launchVector+m.k.rampVector), int64(m.chip.VecUB)/8
 	read, _, _ := m.rates()
 	if m.hasCube {
-		launch, ramp, buffer = m.k.launchCube, m.k.rampCube, int64(m.chip.L1)/4
+		launch, buffer = m.op[Start]*m.k.launchCube/(m.k.launchCube+m.k.rampCube), int64(m.chip.L1)/4
 	}
+	ramp := m.op[Start] - launch
 	b := &m.block
 	compute := max(b.Cube, b.Vector, b.Scalar, b.MTE1, b.Fixpipe)
 	// With double buffering the longest pipe hides the others except for the first load and the last store; what
@@ -94,6 +99,6 @@ func (m *model) account(blocks int, w Work) Account {
 	}
 	c.L2Misses = ceilDiv(m.miss, m.k.line)
 	c.L2Hits = max(ceilDiv(m.l2Bytes, m.k.line)-c.L2Misses, 0)
-	ns := launch + mulDiv(core, 1000, m.mhz)
+	ns := launch + (n-1)*m.k.dispatch + mulDiv(core, 1000, m.mhz)
 	return Account{Blocks: int(n * waves), BlockNs: ceilDiv(ns, waves), Cycles: c}
 }

@@ -21,14 +21,25 @@ func (c Core) String() string {
 
 // Work is what one execution of a kernel does, over all its blocks.
 type Work struct {
+	// Type is the operator's name in the graph engine (MatMulV2, Add). It selects measured constants; without it, or for
+	// a type that was never measured, those of the chip alone hold.
+	Type string
 	// Matrix product on the cube: Batch × (M×K · K×N). Zero M: none. Convolutions are given as implicit GEMM
 	// (M output pixels, K taps × input channels of a group, N output channels of a group, Batch images × groups).
 	M, N, K, Batch int64
 	MacType        tensor.DType
+	// TransA and TransB say that an operand is stored transposed (A as K×M, B as N×K).
+	TransA, TransB bool
 	// VectorOps counts element-operations on the vector unit: elements × vector instructions each of them needs
 	// (add 1, exp about 4, division 2).
 	VectorOps  int64
 	VectorType tensor.DType
+	// Elements is how many elements go through the vector unit, whatever is done to each: of the largest operand that is
+	// walked in full. Zero: taken from the bytes. Measured instruction counts are per element.
+	Elements int64
+	// Runs is in how many contiguous pieces the kernel reads and writes the memory (strided slices, transpositions, rows
+	// of a gather, rows of a broadcast along the last dimension). Zero: all is contiguous.
+	Runs int64
 	// ScalarOps counts scalar instructions (index arithmetic of gathers, AI CPU loops).
 	ScalarOps int64
 	// Bytes moved between global memory and the core; WeightBytes is the part of ReadBytes that are weights.

@@ -1,0 +1,169 @@
+// Package fit finds the constants of package cost from kernels that were measured, and says how well they foretell
+// kernels that were not. It starts no goroutine.
+package fit
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"npu/internal/sim/cost"
+	"npu/internal/sim/cost/measured"
+	"npu/internal/sim/soc"
+)
+
+// Sample is one kernel on one set of shapes, measured on a chip.
+type Sample struct {
+	Chip *soc.Chip
+	*measured.Shape
+}
+
+// Samples are the kernels of a file.
+func Samples(chip *soc.Chip, f *measured.File) []Sample {
+	list := make([]Sample, len(f.Shapes))
+	for i, s := range f.Shapes {
+		list[i] = Sample{chip, s}
+	}
+	return list
+}
+
+// Estimate is the time that a profile gives for the sample, in nanoseconds.
+func (s Sample) Estimate(p *cost.Profile) int64 {
+	a := p.Estimate(s.Chip, s.Core, s.Blocks, s.Work)
+	return a.Ns(cost.Units(s.Chip, s.Core))
+}
+
+// logError is ln(estimate / measured).
+func (s Sample) logError(p *cost.Profile) float64 {
+	return math.Log(float64(max(s.Estimate(p), 1)) / float64(max(s.Ns(), 1)))
+}
+
+// stiffness says how strongly a constant holds to that of the level above: the more shapes of its own a type has, the
+// less it follows its class. The memory's rate is one for all, so it hardly moves. Chosen by leaving shapes out; half
+// or twice as much changes little.
+var stiffness = [...]float64{cost.Start: 0.5, cost.Stream: 8, cost.L2Gain: 0.5, cost.Instr: 0.5, cost.Run: 0.5, cost.Cube: 0.5}
+
+// limits keep constants where they mean something.
+var limits = map[cost.Constant][2]int64{
+	cost.Start: {300, 100_000}, cost.Stream: {150, 1220}, cost.L2Gain: {100, 600}, cost.Instr: {10, 100_000}, cost.Run: {5, 2000}, cost.Cube: {50, 1000},
+}
+
+// fitted are the constants of a class that are measured; the others stay as assumed.
+func fitted(c cost.Class) []cost.Constant {
+	switch c {
+	case cost.Matmul, cost.Convolution, cost.Attention:
+		return []cost.Constant{cost.Start, cost.Cube}
+	case cost.Cut, cost.Join, cost.Transposition, cost.Gather, cost.Scatter:
+		return []cost.Constant{cost.Start, cost.Stream, cost.L2Gain, cost.Run}
+	}
+	return []cost.Constant{cost.Start, cost.Stream, cost.L2Gain, cost.Instr, cost.Run}
+}
+
+// Fit finds constants in three levels: for each class over all chips, for each type over all chips, starting from its
+// class, and for each type on each chip, starting from the type. What has no shapes of its own inherits.
+func Fit(samples []Sample) []cost.Fitted {
+	var rows []cost.Fitted
+	p := &cost.Profile{}
+	level := func(scope func(Sample) cost.Scope) {
+		for _, g := range groups(samples, scope) {
+			class := cost.LookupOperator(g.samples[0].Type).Class
+			c := improve(p, g.scope, g.samples, fitted(class))
+			p.Set(g.scope, c)
+			rows = append(rows, cost.Fitted{Scope: g.scope, Constants: c, Shapes: len(g.samples)})
+		}
+	}
+	level(func(s Sample) cost.Scope {
+		return cost.Scope{Chip: "*", Name: cost.LookupOperator(s.Type).Class.Scope()}
+	})
+	level(func(s Sample) cost.Scope { return cost.Scope{Chip: "*", Name: cost.Canonical(s.Type)} })
+	level(func(s Sample) cost.Scope { return cost.Scope{Chip: s.Chip.Name, Name: cost.Canonical(s.Type)} })
+	return rows
+}
+
+type group struct {
+	scope   cost.Scope
+	samples []Sample
+}
+
+func groups(samples []Sample, scope func(Sample) cost.Scope) []group {
+	var all []group
+	for _, s := range samples {
+		sc := scope(s)
+		i := slices.IndexFunc(all, func(g group) bool { return g.scope == sc })
+		if i < 0 {
+			i = len(all)
+			all = append(all, group{scope: sc})
+		}
+		all[i].samples = append(all[i].samples, s)
+	}
+	slices.SortFunc(all, func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.scope.Chip, b.scope.Chip), cmp.Compare(a.scope.Name, b.scope.Name))
+	})
+	return all
+}
+
+// improve walks from the inherited constants to ones that meet the samples better. It minimises the sum of |ln error|
+// over the shapes plus the squared distances from where it started, one constant after the other.
+func improve(p *cost.Profile, scope cost.Scope, samples []Sample, which []cost.Constant) cost.Constants {
+	s := samples[0]
+	start := p.Constants(s.Chip, s.Core, s.Type)
+	op := cost.LookupOperator(s.Type)
+	class := scope.Name == op.Class.Scope()
+	switch {
+	case class:
+		start[cost.Instr] = 100 // of what is assumed for each type
+	case start[cost.Instr] == 0:
+		start[cost.Instr] = 100 * op.Instr
+	}
+	trial := &cost.Profile{}
+	c := cost.Constants{}
+	for _, k := range which {
+		if k == cost.Run && !pieces(samples) {
+			continue
+		}
+		c[k] = start[k]
+	}
+	loss := func(c cost.Constants) float64 {
+		sum := 0.0
+		for _, x := range samples {
+			own := c
+			if class {
+				own[cost.Instr] *= cost.LookupOperator(x.Type).Instr
+			}
+			trial.Set(cost.Scope{Chip: x.Chip.Name, Name: cost.Canonical(x.Type)}, own.Over(p.Constants(x.Chip, x.Core, x.Type)))
+			sum += math.Abs(x.logError(trial))
+		}
+		for _, k := range which {
+			if c[k] > 0 {
+				d := math.Log(float64(c[k]) / float64(start[k]))
+				sum += stiffness[k] * d * d
+			}
+		}
+		return sum
+	}
+	best := loss(c)
+	for range 40 {
+		before := best
+		for _, k := range which {
+			if c[k] == 0 {
+				continue
+			}
+			from := c[k]
+			for _, f := range [...]float64{0.5, 0.7, 0.85, 0.93, 0.97, 0.99, 1.01, 1.03, 1.07, 1.18, 1.4, 2} {
+				next := c
+				next[k] = min(max(int64(math.Round(float64(from)*f)), limits[k][0]), limits[k][1])
+				if l := loss(next); l < best-1e-9 {
+					best, c = l, next
+				}
+			}
+		}
+		if best >= before-1e-6 {
+			break
+		}
+	}
+	return c
+}
+
+func pieces(samples []Sample) bool {
+	return slices.ContainsFunc(samples, func(s Sample) bool { return s.Work.Runs > 0 })
+}
