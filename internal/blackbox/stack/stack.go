@@ -202,9 +202,13 @@ func ParseText(b []byte) (*Crash, error) {
 
 // finish marks the thread that crashed.
 func (c *Crash) finish(libs []mapped) {
+	named := false
+	for _, t := range c.Threads {
+		named = named || t.TID > 0
+	}
 	for i := range c.Threads {
 		t := &c.Threads[i]
-		t.Crashed = c.TID > 0 && t.TID == c.TID || len(c.Threads) == 1
+		t.Crashed = c.TID > 0 && t.TID == c.TID || len(c.Threads) == 1 || !named && i == 0 // the oldest form lists it first
 		for j := range t.Frames {
 			f := &t.Frames[j]
 			if f.Lib != "" {
