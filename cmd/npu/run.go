@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ type runOptions struct {
 func newRunCmd(a *app) *cobra.Command {
 	o := &runOptions{app: a}
 	c := &cobra.Command{
-		Use:   "run [MODEL.onnx]",
+		Use:   "run [MODEL]",
 		Short: "Run a model on a simulated NPU: outputs, and where the device time went",
 		Long: `run loads a model, sinks it to a simulated Ascend NPU, computes it and says where the device time went. Without an
 argument it runs the embedded demo, a small digit reader.
@@ -64,7 +65,7 @@ usage, 3 a file that cannot be read.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&o.soc, "soc", "s", "", "chip, see 'npu soc list' (default Ascend910B3)")
+	f.StringVarP(&o.soc, "soc", "s", "", "chip, see 'npu soc list' (default: a compiled model's own, else Ascend910B3)")
 	f.StringArrayVarP(&o.inputs, "input", "i", nil, "[NAME=]FILE: .npy, .npz or raw data (repeatable)")
 	f.StringVarP(&o.output, "output", "o", "", "directory for the outputs, each as NAME.npy")
 	f.StringArrayVar(&o.verify, "verify", nil, "[NAME=]FILE: compare an output with a stored one (repeatable)")
@@ -178,6 +179,12 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := o.chip(m, &r); err != nil {
+		return err
+	}
+	if len(m.Timed) > 0 && (o.output != "" || len(o.verify) > 0) {
+		return problem.Failedf("%s: no result can be computed: the meaning of %d operators is not known, first %s; leave out --output and --verify to time it", o.file, len(m.Timed), m.Timed[0])
+	}
 	if r.Inputs, err = m.Inputs(in); err != nil {
 		return err
 	}
@@ -187,6 +194,28 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	res, runErr := m.Run(ctx, r)
 	return o.finish(m, r, res, expected, runErr)
+}
+
+// chip takes the chip that a compiled model belongs to, unless the user names another.
+func (o *runOptions) chip(m *model.Model, r *model.RunOptions) error {
+	if o.soc == "" && m.SocGuess != "" {
+		if c, err := soc.Lookup(m.SocGuess); err == nil {
+			r.Chip = c
+			m.Notes = append(m.Notes, fmt.Sprintf("the file does not name its chip; compilers of its time made models for %s", m.SocGuess))
+		}
+	}
+	if o.soc == "" && m.Soc != "" {
+		c, err := soc.Lookup(m.Soc)
+		if err != nil {
+			m.Notes = append(m.Notes, fmt.Sprintf("compiled for %s, which this program does not know: timed on %s", m.Soc, r.Chip.Name))
+			return nil
+		}
+		r.Chip = c
+	}
+	if w := m.CheckChip(r.Chip.Name); w != "" {
+		m.Notes = append(m.Notes, w)
+	}
+	return nil
 }
 
 func openBindings(args []string) (*model.Files, error) {

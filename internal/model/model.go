@@ -32,10 +32,18 @@ type Model struct {
 	Graph *graph.Graph
 	Plan  *plan.Plan
 	Notes []string // what was assumed, for the user
+	// Of offline models: the chip it was compiled for ("" where the file does not say it), and the operators whose
+	// meaning is not known, with the reason. With any, the model is timed and gives no result.
+	Soc      string
+	SocGuess string // where the file does not say it: the only one its compiler made models for; or ""
+	Timed    []string
 }
 
 // Open reads, shapes, optimises and compiles a model file. Errors carry their class (package problem).
 func Open(path string, o Options) (*Model, error) {
+	if offline(path) {
+		return openOffline(path, o)
+	}
 	src, err := onnx.Read(path)
 	if err != nil {
 		return nil, err

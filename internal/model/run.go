@@ -46,7 +46,10 @@ type Result struct {
 
 // Run loads the model on a fresh device, executes it and reads the outputs. A fault on the device is an error of
 // class Failed; the result then holds the trace up to it.
+//
+// A model with operators of unknown meaning is only timed.
 func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) {
+	o.TimingOnly = o.TimingOnly || len(m.Timed) > 0
 	rec := trace.NewRecorder()
 	sum := newSummary(rec)
 	rec.Tap(sum.add)

@@ -80,7 +80,11 @@ func (e *evaluator) node(g *Graph, n *Node) ([]*tensor.Tensor, error) {
 			return nil, fmt.Errorf("input %d (%s) has no value", i, v.Name)
 		}
 	}
-	if n.Op != "If" {
+	switch n.Op {
+	case OpGroup:
+		return e.group(n)
+	case "If":
+	default:
 		return run(g, n, args)
 	}
 	if len(args[0].Data) != 1 {

@@ -106,6 +106,12 @@ func (w *inferrer) list(nodes []*Node, g *Graph) error {
 		if n.Op == OpFault {
 			continue
 		}
+		if n.Op == OpGroup {
+			if w.group(n); blocked {
+				w.blockOutputs(n)
+			}
+			continue
+		}
 		if _, ok := kernels.Lookup(n.Op); !ok && !(staticShape(n) && !blocked) {
 			reason := ""
 			if n.hasBodies() {

@@ -29,6 +29,14 @@ func (m *Model) Soc() (name, from string) {
 	return "", ""
 }
 
+// GuessSoc is the chip of files that do not name one: compilers that wrote the first header made models for Ascend310.
+func (m *Model) GuessSoc() string {
+	if m.Header.Version == version1 {
+		return "Ascend310"
+	}
+	return ""
+}
+
 // Compiler is the version of the compiler, "" where the file does not say it.
 func (m *Model) Compiler() string { return m.attr("atc_version", "compiler_version") }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"npu/internal/tensor"
 )
 
 // Port is an input or output as the user of a model sees it.
@@ -226,4 +228,52 @@ func userName(s string) string {
 		return s[i+1:]
 	}
 	return s
+}
+
+// RunInput is an input that a run must be given.
+type RunInput struct {
+	Name string
+	// Sizes are the shapes that gears allow by their bytes; nil where the shape is fixed.
+	Sizes map[int64]tensor.Shape
+	free  bool // dynamic without gears
+}
+
+// Dynamic says that the input has no fixed shape.
+func (r *RunInput) Dynamic() bool { return r.Sizes != nil || r.free }
+
+// RunInputs are the inputs without the one that selects a gear.
+func (m *Model) RunInputs() []RunInput {
+	gears := m.Gears()
+	var out []RunInput
+	for _, p := range m.Inputs() {
+		if p.Name == gearInput && gears != nil {
+			continue
+		}
+		r := RunInput{Name: p.Name, free: slices.Contains(p.Shape, -1)}
+		if gears != nil {
+			for i := range gears.inputs {
+				if gears.inputs[i].name == p.Name {
+					r.Sizes = gears.sizes(i, p.DType)
+				}
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// sizes are the shapes of input i by their bytes.
+func (g *Gears) sizes(i int, dtype string) map[int64]tensor.Shape {
+	out := map[int64]tensor.Shape{}
+	t, err := tensor.ParseDType(dtype)
+	if err != nil {
+		return out
+	}
+	for _, v := range g.Values {
+		s := shapeOf(g.inputs[i].shape(v))
+		if n, err := s.Bytes(t); err == nil {
+			out[int64(n)] = s
+		}
+	}
+	return out
 }

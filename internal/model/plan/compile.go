@@ -149,7 +149,13 @@ func (c *compiler) node(g *graph.Graph, n *graph.Node) ([]Step, error) {
 	case isView(n) && n.In[0].DType == n.Out[0].DType:
 		return nil, nil // the same memory
 	}
-	k, err := kernels.Compile(graph.Spec(g, n))
+	var k *kernels.Kernel
+	var err error
+	if n.Op == graph.OpGroup {
+		k, err = groupKernel(n)
+	} else {
+		k, err = kernels.Compile(graph.Spec(g, n))
+	}
 	if err != nil {
 		return nil, err
 	}
