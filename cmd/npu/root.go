@@ -47,6 +47,7 @@ offline models, profiling data, dumps and logs.`,
 		newManCmd(a),
 		newLogCmd(a),
 		newErrcodeCmd(a),
+		newDumpCmd(a),
 		newTraceCmd(a),
 		newSocCmd(a),
 	)
