@@ -124,21 +124,21 @@ func (c *convolution) compile(s *Spec, k *Kernel, fin finish, phases []phase) *K
 		g.fin, g.slice = fin, slice(g.n, g.k)
 		g.a = side{at: loc{inOperand, 1}, dtype: c.dtype, base: weights, ls: g.k, ks: 1}
 		if s.Op == "ConvTranspose" {
-			g.a.gather = c.gatherWeights(p, g.mk.mr)
+			g.a.gather = c.gatherWeights(p, 1)
 		}
 		pg := newPixelGather(c, p, g.mk.nr)
 		g.b = side{at: loc{inOperand, 0}, dtype: c.dtype, base: input, gather: pg.pack}
 		if p.step != [3]int{1, 1, 1} {
 			g.fin.spread = c.spread(p)
 		}
-		if s.In[1].Const != nil {
-			pk := g.a.prepack(g.mk.mr, g.m, g.k, groups, number, start)
+		if s.In[1].Const != nil && !g.a.direct() {
+			pk := g.a.prepack(1, g.m, g.k, groups, number, start)
 			packers, start = append(packers, pk), start+pk.floats()
 		}
 		k.Workspace = max(k.Workspace, g.plan(0))
 		gemms, parts = append(gemms, g), append(parts, g.part)
 	}
-	if s.In[1].Const != nil {
+	if len(packers) > 0 {
 		k.Weights = append(k.Weights, weight(1, packers...))
 	}
 	return s.guard(k, func(x *Exec) error {

@@ -67,11 +67,18 @@ type gemm struct {
 	a, b    side
 	fin     finish
 
-	mc, nc, kc       int // block
-	mBlocks, nBlocks int
-	blocks           int
-	ws               int // scratch: byte offset in the workspace
-	partFloats       int // scratch of one thread
+	// C is shared out in units: a block of one dimension (short) by a part of the other (long), along which the
+	// factor stays that has to be packed on the way. A thread computes adjacent units together, up to mc×nc.
+	rowsLong   bool
+	mc, nc, kc int
+	unit       int // rows or columns of a unit
+	short      int // blocks of the short dimension
+	long       int // units of the long dimension
+	blocks     int // units in all
+	work       int // multiplications in a unit
+
+	ws         int // scratch: byte offset in the workspace
+	partFloats int // scratch of one thread
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
@@ -88,40 +95,32 @@ func newGEMM(o order, m, n, k int) *gemm {
 // plan chooses the blocks and gives the scratch memory its place from byte offset ws of the workspace on.
 // It returns the end of the scratch memory.
 func (g *gemm) plan(ws int) int {
-	mr, nr := g.mk.mr, g.mk.nr
+	const (
+		longest = 512      // rows or columns of a block along the long dimension
+		tile    = 48 << 10 // elements of C in a block, and
+		panels  = 32 << 10 // of the panels that are packed for a slice: both stay in the second-level cache
+	)
 	g.kc = max(1, min(g.slice, g.k))
-	m, n := roundUp(max(1, g.m), mr), roundUp(max(1, g.n), nr)
-	switch {
-	case g.a.packed && !g.b.packed:
-		g.mc = min(m, roundUp(512, mr))
-		g.nc = min(n, roundUp(min(128, max(64, 32768/g.mc)), nr))
-	case g.b.packed:
-		g.nc = min(n, roundUp(512, nr))
-		g.mc = min(m, roundUp(min(256, max(32, 32768/g.nc)), mr))
-	default:
-		g.mc, g.nc = min(m, roundUp(160, mr)), min(n, roundUp(160, nr))
+	g.rowsLong = !g.b.packed
+	long, lw, short, sw := g.n, g.mk.nr, g.m, g.mk.mr
+	if g.rowsLong {
+		long, lw, short, sw = short, sw, long, lw
 	}
+	most := min(roundUp(max(1, long), lw), roundUp(longest, lw))
+	block := roundUp(max(1, min(tile/most, panels/g.kc)), sw)
+	g.short = ceilDiv(short, block)
+	block = roundUp(ceilDiv(max(1, short), max(1, g.short)), sw)
 	batch := len(g.fin.outBase)
-	for {
-		g.mBlocks, g.nBlocks = max(1, ceilDiv(g.m, g.mc)), max(1, ceilDiv(g.n, g.nc))
-		g.mc, g.nc = roundUp(ceilDiv(m, g.mBlocks), mr), roundUp(ceilDiv(n, g.nBlocks), nr)
-		g.blocks = batch * g.mBlocks * g.nBlocks
-		if g.blocks >= blocksWanted || g.blockMACs() <= 2*grainMACs {
-			break
-		}
-		if mc, nc := roundUp(g.mc/2, mr), roundUp(g.nc/2, nr); nc < g.nc && (g.nc >= g.mc || mc >= g.mc) {
-			g.nc = nc
-		} else if mc < g.mc {
-			g.mc = mc
-		} else {
-			break
-		}
+	parts := max(1, min(blocksWanted/max(1, batch*g.short), most/lw, most*block*g.k/grainMACs))
+	g.unit = roundUp(ceilDiv(most, parts), lw)
+	g.long = ceilDiv(long, g.unit)
+	g.mc, g.nc = block, roundUp(most, g.unit)
+	if g.rowsLong {
+		g.mc, g.nc = g.nc, g.mc
 	}
-	if g.m == 0 || g.n == 0 {
-		g.blocks = 0
-	}
+	g.blocks, g.work = batch*g.short*g.long, g.unit*block*max(1, g.k)
 	g.partFloats = g.mc*g.nc + max(g.mc, g.nc, g.kc)
-	if !g.a.packed {
+	if !g.a.packed && !g.a.direct() {
 		g.partFloats += g.mc * g.kc
 	}
 	if !g.b.packed {
@@ -131,89 +130,94 @@ func (g *gemm) plan(ws int) int {
 	return ws + min(maxParts, g.blocks)*g.partFloats*4
 }
 
-func (g *gemm) blockMACs() int { return g.mc * g.nc * max(1, g.k) }
-
 // run computes the product. part is bound by the caller once: f must be g.part.
 func (g *gemm) run(x *Exec, f func(x *Exec, part, lo, hi int)) {
-	x.each(g.blocks, ceilDiv(grainMACs, g.blockMACs()), f)
+	x.each(g.blocks, ceilDiv(grainMACs, g.work), f)
 }
 
-// part computes blocks [lo,hi) with the scratch memory of a part.
+// part computes units [lo,hi) with the scratch memory of a part.
 func (g *gemm) part(x *Exec, part, lo, hi int) {
-	mr, nr := g.mk.mr, g.mk.nr
 	mem := tensor.View[float32](x.Workspace[g.ws+part*g.partFloats*4:])[:g.partFloats]
-	c, mem := mem[:g.mc*g.nc], mem[g.mc*g.nc:]
-	tmp, mem := mem[:max(g.mc, g.nc, g.kc)], mem[max(g.mc, g.nc, g.kc):]
-	a := operand{side: &g.a, width: mr, matrix: panelFloats(g.m, g.k, mr), src: newVec(g.a.dtype, g.a.at.mem(x))}
-	b := operand{side: &g.b, width: nr, matrix: panelFloats(g.n, g.k, nr), src: newVec(g.b.dtype, g.b.at.mem(x))}
-	if !g.a.packed {
-		a.scratch, mem = mem[:g.mc*g.kc], mem[g.mc*g.kc:]
+	cut := func(n int) []float32 {
+		v := mem[:n]
+		mem = mem[n:]
+		return v
+	}
+	c, tmp := cut(g.mc*g.nc), cut(max(g.mc, g.nc, g.kc))
+	a := operand{side: &g.a, width: 1, src: newVec(g.a.dtype, g.a.at.mem(x))}
+	b := operand{side: &g.b, width: g.mk.nr, src: newVec(g.b.dtype, g.b.at.mem(x))}
+	if !g.a.packed && !g.a.direct() {
+		a.scratch = cut(g.mc * g.kc)
 	}
 	if !g.b.packed {
-		b.scratch = mem[:g.nc*g.kc]
+		b.scratch = cut(g.nc * g.kc)
 	}
-	a.forget()
-	b.forget()
 	fin := g.fin.open(x)
-	for i := lo; i < hi; i++ {
-		batch, mb, nb := g.place(i)
-		m0, n0 := mb*g.mc, nb*g.nc
-		rows, cols := min(g.mc, g.m-m0), min(g.nc, g.n-n0)
-		if g.k == 0 {
-			clear(c)
+	for i := lo; i < hi; {
+		l, s := i%g.long, i/g.long%g.short
+		batch := i / (g.long * g.short)
+		most := g.nc
+		if g.rowsLong {
+			most = g.mc
 		}
-		for k0 := 0; k0 < g.k; k0 += g.kc {
-			depth := min(g.kc, g.k-k0)
-			ap, aStep := a.panels(batch, m0, rows, k0, depth, g.k, tmp)
-			bp, bStep := b.panels(batch, n0, cols, k0, depth, g.k, tmp)
-			for j := 0; j < cols; j += nr {
-				panel := bp[j/nr*bStep:]
-				for i := 0; i < rows; i += mr {
-					g.mk.tile(min(mr, rows-i), min(nr, cols-j), depth, ap[i/mr*aStep:], panel, c[i*g.nc+j:], g.nc, k0 > 0)
-				}
+		count := min(hi-i, g.long-l, most/g.unit)
+		m0, n0 := s*g.mc, l*g.unit
+		rows, cols := min(g.mc, g.m-m0), min(count*g.unit, g.n-n0)
+		if g.rowsLong {
+			m0, n0 = l*g.unit, s*g.nc
+			rows, cols = min(count*g.unit, g.m-m0), min(g.nc, g.n-n0)
+		}
+		g.block(&a, &b, c, tmp, batch, m0, rows, n0, cols)
+		fin.block(c, g.nc, batch, m0, rows, n0, cols, tmp)
+		i += count
+	}
+}
+
+// block computes rows × cols elements of C.
+func (g *gemm) block(a, b *operand, c, tmp []float32, batch, m0, rows, n0, cols int) {
+	mr, nr := g.mk.mr, g.mk.nr
+	if g.k == 0 {
+		clear(c)
+	}
+	for k0 := 0; k0 < g.k; k0 += g.kc {
+		depth := min(g.kc, g.k-k0)
+		ap, lda := a.panels(batch, m0, rows, k0, depth, g.m, g.k, tmp)
+		bp, step := b.panels(batch, n0, cols, k0, depth, g.n, g.k, tmp)
+		for j := 0; j < cols; j += nr {
+			panel := bp[j/nr*step:]
+			for i := 0; i < rows; i += mr {
+				g.mk.tile(min(mr, rows-i), min(nr, cols-j), depth, ap[i*lda:], lda, panel, c[i*g.nc+j:], g.nc, k0 > 0)
 			}
 		}
-		fin.block(c, g.nc, batch, m0, rows, n0, cols, tmp)
 	}
 }
 
-// place turns a block's number into its position. The factor that is packed on the way stays the same from block to
-// block as long as possible.
-func (g *gemm) place(i int) (batch, mb, nb int) {
-	if g.a.packed {
-		mb, i = i%g.mBlocks, i/g.mBlocks
-		return i / g.nBlocks, mb, i % g.nBlocks
-	}
-	nb, i = i%g.nBlocks, i/g.nBlocks
-	return i / g.mBlocks, i % g.mBlocks, nb
+// direct says that the rows of a matrix can be read where they are.
+func (s *side) direct() bool {
+	return s.gather == nil && s.ks == 1 && s.dtype == tensor.Float32
 }
 
-// operand is a side during a run, with the key of what its scratch memory holds.
+// operand is a side during a run. Rows of A are panels of width 1.
 type operand struct {
 	*side
-	width, matrix  int
-	src            vec
-	scratch        []float32
-	base, l0, k0   int
-	lanes, panelAt int
+	width   int
+	src     vec
+	scratch []float32
 }
 
-func (o *operand) forget() { o.base = -1 }
-
-// panels gives the packed panels of lanes [l0,l0+lanes) × [k0,k0+depth), and the distance between them.
-func (o *operand) panels(batch, l0, lanes, k0, depth, k int, tmp []float32) ([]float32, int) {
-	base := o.side.base[batch]
-	if o.packed {
-		m := o.src.f[o.start+base*o.matrix:][:o.matrix]
+// panels gives the panels of lanes [l0,l0+lanes) × [k0,k0+depth) of a matrix of all×k, and the distance between them.
+func (o *operand) panels(batch, l0, lanes, k0, depth, all, k int, tmp []float32) ([]float32, int) {
+	base := o.base[batch]
+	switch {
+	case o.packed:
+		m := o.src.f[o.start+base*panelFloats(all, k, o.width):]
 		return m[l0*k+k0*o.width:], k * o.width
-	}
-	if o.base != base || o.l0 != l0 || o.k0 != k0 || o.lanes != lanes {
-		if o.gather != nil {
-			o.gather(o.scratch, o.src, tmp, base, l0, lanes, k0, depth)
-		} else {
-			packPlain(o.scratch, o.src, tmp, o.width, base, o.ls, o.ks, l0, lanes, k0, depth)
-		}
-		o.base, o.l0, o.k0, o.lanes = base, l0, k0, lanes
+	case o.width == 1 && o.direct():
+		return o.src.f[base+l0*o.ls+k0:], o.ls
+	case o.gather != nil:
+		o.gather(o.scratch, o.src, tmp, base, l0, lanes, k0, depth)
+	default:
+		packPlain(o.scratch, o.src, tmp, o.width, base, o.ls, o.ks, l0, lanes, k0, depth)
 	}
 	return o.scratch, depth * o.width
 }

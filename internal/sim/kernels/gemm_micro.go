@@ -1,13 +1,13 @@
 package kernels
 
-// micro is the innermost kernel of every matrix product: it multiplies one packed panel of A (k×mr: for each k, mr
-// rows) with one packed panel of B (k×nr: for each k, nr columns) and stores or adds the tile in row-major C.
+// micro is the innermost kernel of every matrix product: it multiplies some rows of A (row-major, lda apart) with one
+// packed panel of B (k×nr: for each k, nr columns) and stores or adds the tile in row-major C.
 //
 // The first rows (1..mr) rows and cols (1..nr) columns of the tile must be right; the rest of those rows may hold
-// anything, other rows stay as they are. len(a) >= k·mr, len(b) >= k·nr, len(c) >= (rows-1)·ldc+nr.
+// anything, other rows stay as they are. len(a) >= (rows-1)·lda+k, len(b) >= k·nr, len(c) >= (rows-1)·ldc+nr.
 type micro struct {
 	mr, nr int
-	tile   func(rows, cols, k int, a, b, c []float32, ldc int, add bool)
+	tile   func(rows, cols, k int, a []float32, lda int, b, c []float32, ldc int, add bool)
 }
 
 // order is the order in which a product sums over k. It belongs to the result, not to the machine: every micro of an
@@ -28,6 +28,14 @@ const (
 
 // newMicro is the kernel of an order for this machine.
 func newMicro(o order) micro {
+	if m := fastMicros(o); len(m) > 0 {
+		return m[0]
+	}
+	return plainMicro(o)
+}
+
+// plainMicro is the kernel in Go.
+func plainMicro(o order) micro {
 	switch o {
 	case inQuads:
 		return micro{mr: 1, nr: 16, tile: quadTile}
@@ -38,22 +46,21 @@ func newMicro(o order) micro {
 }
 
 // fmaTile keeps eight accumulators, as many as stay in registers.
-func fmaTile(rows, _, k int, a, b, c []float32, ldc int, add bool) {
+func fmaTile(rows, _, k int, a []float32, lda int, b, c []float32, ldc int, add bool) {
 	var c00, c01, c02, c03, c10, c11, c12, c13 float32
-	a, b = a[:2*k], b[:4*k]
-	for len(a) >= 2 && len(b) >= 4 {
-		x0, x1 := a[0], a[1]
-		c00 = fma32(x0, b[0], c00)
-		c01 = fma32(x0, b[1], c01)
-		c02 = fma32(x0, b[2], c02)
-		c03 = fma32(x0, b[3], c03)
+	a0, a1, b := a[:k], a[(rows-1)*lda:][:k], b[:4*k]
+	for i, x0 := range a0 {
+		x1, y := a1[i], b[4*i:][:4]
+		c00 = fma32(x0, y[0], c00)
+		c01 = fma32(x0, y[1], c01)
+		c02 = fma32(x0, y[2], c02)
+		c03 = fma32(x0, y[3], c03)
 		if rows > 1 {
-			c10 = fma32(x1, b[0], c10)
-			c11 = fma32(x1, b[1], c11)
-			c12 = fma32(x1, b[2], c12)
-			c13 = fma32(x1, b[3], c13)
+			c10 = fma32(x1, y[0], c10)
+			c11 = fma32(x1, y[1], c11)
+			c12 = fma32(x1, y[2], c12)
+			c13 = fma32(x1, y[3], c13)
 		}
-		a, b = a[2:], b[4:]
 	}
 	storeTile(c[:4], add, c00, c01, c02, c03)
 	if rows > 1 {
@@ -68,7 +75,7 @@ func storeTile(r []float32, add bool, c0, c1, c2, c3 float32) {
 	r[0], r[1], r[2], r[3] = c0, c1, c2, c3
 }
 
-func quadTile(_, cols, k int, a, b, c []float32, _ int, add bool) {
+func quadTile(_, cols, k int, a []float32, _ int, b, c []float32, _ int, add bool) {
 	const nr = 16
 	c = c[:nr]
 	if !add {
@@ -87,7 +94,7 @@ func quadTile(_, cols, k int, a, b, c []float32, _ int, add bool) {
 	}
 }
 
-func laneTile(_, cols, k int, a, b, c []float32, _ int, add bool) {
+func laneTile(_, cols, k int, a []float32, _ int, b, c []float32, _ int, add bool) {
 	const nr = 8
 	for j := range cols {
 		var s [8]float32

@@ -114,32 +114,22 @@ func (v vec) store(off, stride int, src []float32) {
 	}
 }
 
-// scatterLanes spreads a row of lanes (one k) over panels of the given width that lie step apart. The last panel
-// is filled up with zeros.
+// scatterLanes spreads a row of lanes (one k) over panels of the given width that lie step apart. What it leaves of the
+// last panel no result depends on.
 func scatterLanes(dst, row []float32, width, step int) {
-	if width == 4 {
-		for len(row) >= 4 {
-			d := dst[:4]
-			d[0], d[1], d[2], d[3] = row[0], row[1], row[2], row[3]
-			row = row[4:]
-			if len(row) == 0 {
-				return
-			}
-			dst = dst[step:]
-		}
+	for len(row) > width {
+		copy(dst[:width], row)
+		row, dst = row[width:], dst[step:]
 	}
-	for len(row) > 0 {
-		n := copy(dst[:width], row)
-		clear(dst[n:width])
-		row = row[n:]
-		if len(row) > 0 {
-			dst = dst[step:]
-		}
-	}
+	copy(dst, row)
 }
 
 // scatterDepth writes a run along k into one lane of a panel.
 func scatterDepth(dst, run []float32, width, lane int) {
+	if width == 1 {
+		copy(dst, run)
+		return
+	}
 	dst = dst[lane:]
 	for i, x := range run {
 		dst[i*width] = x
@@ -154,15 +144,8 @@ func packPlain(dst []float32, src vec, tmp []float32, width, off, ls, ks, l0, la
 	}
 	off += l0*ls + k0*ks
 	if ks == 1 && ls != 1 {
-		for l := range (lanes + width - 1) / width * width {
-			panel := dst[l/width*width*depth:]
-			if l < lanes {
-				scatterDepth(panel, src.run(tmp, off+l*ls, depth), width, l%width)
-			} else {
-				for i := range depth {
-					panel[i*width+l%width] = 0
-				}
-			}
+		for l := range lanes {
+			scatterDepth(dst[l/width*width*depth:], src.run(tmp, off+l*ls, depth), width, l%width)
 		}
 		return
 	}
