@@ -34,10 +34,12 @@ type Source struct {
 	Format     string           // npt, msprof, ...; run for a trace recorded by this process
 	Ranks      int              // communication ranks whose data is here; 0 when the source knows none
 	Missing    []string         // what the source should have had and has not, one sentence each
+	Hints      []string         // what the source cannot tell, and how to collect it the next time
 	BadRecords int64            // records that could not be read
 	Records    map[string]int64 // how many records of each kind the source holds, by the source's own name
 	Devices    []SourceDevice   // what the devices of the trace are in the source, by ID; empty when ID says it
 	Steps      []Step           // step times that the source itself computed
+	Totals     []Total          // sums by operator or call that the source itself computed, where it holds nothing else
 }
 
 // SourceDevice says what device ID of the trace is: devices of several ranks or hosts may have the same number.
@@ -54,6 +56,7 @@ type Step struct {
 	Name          string `json:"name"`
 	Type          string `json:"type"`  // rank or stage
 	Index         string `json:"index"` // rank number, or the ranks of the stage
+	Total         int64  `json:"total_ns"`
 	Computing     int64  `json:"computing_ns"`
 	Communication int64  `json:"communication_ns"`
 	NotOverlapped int64  `json:"communication_not_overlapped_ns"`
@@ -62,6 +65,15 @@ type Step struct {
 	Stage         int64  `json:"stage_ns"`
 	Bubble        int64  `json:"bubble_ns"`
 	Preparing     int64  `json:"preparing_ns"`
+}
+
+// Total is the count and time of one operator type or host call, as the vendor's tools sum it up.
+type Total struct {
+	Name    string
+	Call    bool // of the host
+	Count   int64
+	TotalNs int64
+	MaxNs   int64
 }
 
 // Stream names a stream.

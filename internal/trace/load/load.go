@@ -1,5 +1,6 @@
-// Package load opens a trace whatever its format is. It knows the formats by their first bytes, and nothing of what is
-// in them.
+// Package load opens traces whatever their format is: captures, raw profiling directories, exported JSON, CSV and databases,
+// and directories with the data of many devices and ranks. It knows the formats by their first bytes, and nothing of what
+// is in them. It never writes beside the data.
 package load
 
 import (
@@ -8,44 +9,161 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
+
+	"github.com/klauspost/compress/gzip"
 
 	"npu/internal/problem"
 	"npu/internal/trace"
 	"npu/internal/trace/npt"
+	"npu/internal/trace/profcsv"
+	"npu/internal/trace/profdb"
+	"npu/internal/trace/timeline"
 )
 
-// File reads the trace at path. When the file is damaged, both the trace up to the damage and a problem.Damaged error
-// are given; the trace is nil when nothing can be read. A cancelled ctx ends the reading.
-func File(ctx context.Context, path string) (*trace.Trace, error) {
+// File reads the trace at path, a file or a directory, with the default options. See Read.
+func File(ctx context.Context, path string) (*trace.Trace, error) { return Read(ctx, path, Options{}) }
+
+// Options bounds the work.
+type Options struct {
+	Memory  int64 // bytes for what is read at once of a directory with many parts; 0 for 4 GiB
+	Workers int   // parts that are read at once; 0 for one a processor
+}
+
+// Read reads the trace at path. When it is damaged, both what could be read and a problem.Damaged error are given; the trace
+// is nil when nothing can be read. A cancelled ctx ends the reading.
+func Read(ctx context.Context, path string, o Options) (*trace.Trace, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, problem.Mark(problem.Damaged, err)
+	}
+	if st.IsDir() {
+		return directory(ctx, path, o)
+	}
+	return file(ctx, path, nil, 0)
+}
+
+// details is what a second file says of tasks; see timeline.Options.
+type details func(start int64, name string) timeline.Detail
+
+// file reads one file.
+func file(ctx context.Context, path string, more details, device uint16) (*trace.Trace, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, problem.Mark(problem.Damaged, err)
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return nil, problem.Damagedf("%s is a directory: expected an .npt capture", path)
-	}
-	var head [512]byte
-	n, err := io.ReadFull(f, head[:])
+	var buf [512]byte
+	n, err := io.ReadFull(f, buf[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, problem.Damagedf("read %s: %w", path, err)
 	}
-	if !strings.HasPrefix(string(head[:n]), npt.Magic[:4]) {
-		return nil, problem.Damagedf("%s is no .npt capture: it %s", path, looks(string(head[:n])))
+	head := string(buf[:n])
+	if strings.HasPrefix(head, npt.Magic[:4]) {
+		t, err := npt.Read(&reader{ctx, io.MultiReader(strings.NewReader(head), f)})
+		return t, named(path, err)
 	}
-	t, err := npt.Read(&reader{ctx, io.MultiReader(strings.NewReader(string(head[:n])), f)})
+	if strings.HasPrefix(head, profdb.Magic) {
+		return profdb.Read(ctx, path)
+	}
+	packed := strings.HasPrefix(head, gzipMagic)
+	if packed {
+		if head, err = unpackHead(path); err != nil {
+			return nil, problem.Damagedf("%s: gzip data: %w", path, err)
+		}
+	}
+	switch look(head) {
+	case isJSON:
+		t, err := timeline.Read(ctx, func() (io.ReadCloser, error) { return openText(path, packed) }, timeline.Options{Device: device, Details: more})
+		return t, named(path, err)
+	case isText:
+		in, err := openText(path, packed)
+		if err != nil {
+			return nil, problem.Damagedf("%s: %w", path, err)
+		}
+		defer in.Close()
+		t, err := profcsv.Read(ctx, in)
+		return t, named(path, err)
+	}
+	return nil, problem.Damagedf("%s is no trace: it %s; expected an .npt capture, a PROF_* directory, Chrome trace JSON, or an msprof or torch_npu CSV or database", path, looks(head, packed))
+}
+
+func named(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+const gzipMagic = "\x1f\x8b"
+
+// openText opens a text file that may be packed.
+func openText(path string, packed bool) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil || !packed {
+		return f, err
+	}
+	z, err := gzip.NewReader(f)
 	if err != nil {
-		return t, fmt.Errorf("%s: %w", path, err)
+		f.Close()
+		return nil, err
 	}
-	return t, nil
+	return &unpacked{z, f}, nil
+}
+
+type unpacked struct {
+	*gzip.Reader
+	file *os.File
+}
+
+func (u *unpacked) Close() error { return errors.Join(u.Reader.Close(), u.file.Close()) }
+
+// unpackHead is the first bytes of a packed file.
+func unpackHead(path string) (string, error) {
+	in, err := openText(path, true)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	var buf [512]byte
+	n, err := io.ReadFull(in, buf[:])
+	if n == 0 && err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return string(buf[:n]), nil
+}
+
+// kind is what the first bytes of a file look like.
+type kind uint8
+
+const (
+	isOther kind = iota
+	isJSON
+	isText
+)
+
+func look(head string) kind {
+	text := strings.TrimLeft(head, " \t\r\n\ufeff")
+	switch {
+	case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "["):
+		return isJSON
+	case text != "" && strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' }) < 0 && plausible(text):
+		return isText
+	}
+	return isOther
+}
+
+// plausible says whether the first line could be the header of a table.
+func plausible(text string) bool {
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.Contains(line, ",")
 }
 
 // looks says what a file that starts with head is, as far as a reader would want to know.
-func looks(head string) string {
+func looks(head string, packed bool) string {
 	for _, f := range []struct{ start, is string }{
-		{"\x1f\x8b", "is gzip data"}, {"SQLite format 3\x00", "is an SQLite database"}, {"PAR1", "is a Parquet file"},
-		{"PK\x03\x04", "is a zip archive"}, {"\x7fELF", "is an ELF file"}, {"IMOD", "is an offline model (.om)"},
+		{"PAR1", "is a Parquet file"}, {"PK\x03\x04", "is a zip archive"}, {"\x7fELF", "is an ELF file"}, {"IMOD", "is an offline model (.om)"},
 	} {
 		if strings.HasPrefix(head, f.start) {
 			return f.is
@@ -53,15 +171,18 @@ func looks(head string) string {
 	}
 	text := strings.TrimLeft(head, " \t\r\n\ufeff")
 	switch {
+	case packed:
+		return "is gzip data that holds no JSON and no table"
 	case head == "":
 		return "is empty"
-	case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "["):
-		return "looks like JSON"
 	case strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == '\ufffd' }) < 0:
 		return "looks like text"
 	}
 	return fmt.Sprintf("starts with the bytes % x", head[:min(len(head), 8)])
 }
+
+// base is the name of a file in messages.
+func base(path string) string { return filepath.Base(path) }
 
 // reader stops reading when ctx is done.
 type reader struct {

@@ -35,11 +35,13 @@ func TestFile(t *testing.T) {
 		t.Errorf("cut capture: %v, %v", got, err)
 	}
 	for name, tt := range map[string]struct{ content, want string }{
-		"x.json":   {" [{}]", "looks like JSON"},
-		"x.gz":     {"\x1f\x8b\x08", "is gzip data"},
+		"x.json":   {" {}", "no traceEvents"},
+		"y.json":   {"[{\"ph\":\"X\"", "ends within the events"},
+		"x.gz":     {"\x1f\x8b\x08", "gzip data"},
+		"x.csv":    {"a,b\n1,2\n", "its columns are a, b"},
 		"x.txt":    {"héllo\n", "looks like text"},
 		"x.bin":    {"\x00\x01\x02", "starts with the bytes 00 01 02"},
-		"x.db":     {"SQLite format 3\x00rest", "SQLite database"},
+		"x.db":     {"SQLite format 3\x00rest", "not a database"},
 		"empty":    {"", "is empty"},
 		"magic":    {"\x89NPT", "not an .npt capture"},
 		"text.npt": {"\x89NPT\n\x1a\n" + strings.Repeat("x", 30), "not an .npt capture"},

@@ -1,0 +1,143 @@
+package msprof
+
+import (
+	"context"
+	"fmt"
+
+	"npu/internal/trace"
+)
+
+// deviceData is what one device recorded.
+type deviceData struct {
+	folder
+	*pairs
+	rec    *trace.Recorder
+	out    *trace.Source
+	info   info
+	sample sample
+	number uint16 // of the device on its host
+	ids    ids
+	clock  clock
+	offset int64 // from monotonic to Unix time
+
+	flips      []flip
+	marks      []mark
+	pmu        []count8
+	plan       map[uint32]planned
+	iterations int64
+	hwts       bool
+	bad        int64
+	lost       int64
+	skipped    int64 // good records that this reader has no use for
+	strayPMU   int64 // PMU records of no task
+}
+
+// unix is the time of a count.
+func (d *deviceData) unix(count uint64) int64 { return d.clock.at(count) + d.offset }
+
+// count says how many records there were of a kind; a cut record at the end of a stream is bad.
+func (d *deviceData) count(kind string, n, left int64) {
+	if n > 0 {
+		d.out.Records[kind] += n
+	}
+	if left > 0 {
+		d.bad++
+	}
+}
+
+// control reads the device's control files and sets its clock.
+func (d *deviceData) control(host *hostData) {
+	n := int(d.number)
+	missing := func(format string, args ...any) { d.out.Missing = append(d.out.Missing, fmt.Sprintf(format, args...)) }
+	if err := readJSON(d.path, &d.info, numbered("info.json", n)...); err != nil {
+		missing("device %d: info.json: chip, cores and clock are not known (%v)", n, reason(err))
+	}
+	if err := readJSON(d.path, &d.sample, append(numbered("sample.json", n), "../sample.json")...); err != nil {
+		d.sample = host.sample
+	}
+	on, err := readPairs(d.path, numbered("host_start.log", n)...)
+	if err != nil {
+		missing("device %d: host_start.log: device times cannot be laid beside host times (%v)", n, reason(err))
+	}
+	dev, err := readPairs(d.path, numbered("dev_start.log", n)...)
+	if err != nil {
+		missing("device %d: dev_start.log: times count from the start of the device's counter (%v)", n, reason(err))
+		on = nil
+	}
+	var counter, cpuHz int64
+	if len(d.info.Devices) > 0 {
+		counter = d.info.Devices[0].Counter.hertz()
+	}
+	if len(d.info.CPU) > 0 {
+		cpuHz = d.info.CPU[0].Frequency.hertz()
+	}
+	if counter == 0 {
+		if counter = 50_000_000; d.has("hwts.data") || d.has("training_trace") {
+			counter = 100_000_000
+		}
+		missing("device %d: the frequency of its counter: taken as %d MHz", n, counter/1_000_000)
+	}
+	d.clock = deviceClock(counter, cpuHz, on, dev)
+	if dev == nil {
+		return
+	}
+	var start stamps
+	if err := readJSON(d.path, &start, numbered("start_info", n)...); err != nil {
+		missing("device %d: start_info: times are monotonic, not Unix (%v)", n, reason(err))
+	}
+	if offset, ok := start.unixOffset(); ok {
+		d.offset = offset
+	}
+}
+
+// read reads all records of the device.
+func (d *deviceData) read(ctx context.Context) error {
+	d.pairs = newPairs()
+	d.hwts = d.has("hwts.data") && !d.has("stars_soc.data")
+	steps := []func(context.Context) error{d.readStars, d.readTrack, d.readTraining, d.readStarsPMU, d.readCorePMU, d.readFrequency}
+	if d.hwts {
+		steps = append([]func(context.Context) error{d.readHwts, d.readPlan}, steps[1:]...)
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	d.batches()
+	d.addMarks()
+	return nil
+}
+
+// describe says what is missing, lost and not readable.
+func (d *deviceData) describe() {
+	n := d.number
+	missing := func(format string, args ...any) { d.out.Missing = append(d.out.Missing, fmt.Sprintf(format, args...)) }
+	if !d.has("stars_soc.data") && !d.has("hwts.data") {
+		missing("device %d: no task log (stars_soc.data or hwts.data): its tasks are not known", n)
+	}
+	if ends := d.left + d.cut; ends > 0 {
+		missing("device %d: the ends of %d tasks, which were left out", n, ends)
+	}
+	if d.alone > 0 {
+		missing("device %d: the starts of %d tasks, which were left out", n, d.alone)
+	}
+	if d.strayPMU > 0 {
+		missing("device %d: the tasks of %d PMU records", n, d.strayPMU)
+	}
+	if d.skipped > 0 {
+		d.out.Records["other device records"] += d.skipped
+	}
+	if d.iterations > 0 {
+		d.out.Records["iterations"] += d.iterations
+	}
+	pmu := d.has("ffts_profile.data") || d.has("aicore.data")
+	if d.sample.Profiling == "on" && !pmu {
+		missing("device %d: PMU counters, which were switched on", n)
+	}
+	if !pmu {
+		d.out.Hints = append(d.out.Hints, "no PMU counters: collect with --ai-core=on --aic-metrics=PipeUtilization to see what bounds a kernel")
+	}
+	if d.sample.Level == "level0" {
+		d.out.Hints = append(d.out.Hints, "collected at level0: operator types, shapes and block numbers are not in it; collect with --task-time=l1")
+	}
+}

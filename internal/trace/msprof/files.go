@@ -1,0 +1,190 @@
+package msprof
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// slice is one file of a stream of records.
+type slice struct {
+	path   string
+	stream string // what else the name says: records run on from slice to slice of the same stream only
+	number int
+	size   int64
+}
+
+// folder is the raw data of one collection domain: the host, or a device.
+type folder struct {
+	path  string
+	kinds map[string][]slice // by kind of data, in order
+}
+
+// openFolder lists the raw slices of path and of path/data.
+func openFolder(path string) (folder, error) {
+	f := folder{path, map[string][]slice{}}
+	for _, dir := range []string{path, filepath.Join(path, "data")} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			if errors.Is(err, os.ErrNotExist) && dir != path {
+				continue
+			}
+			return f, err
+		}
+		for _, e := range entries {
+			kind, s, ok := parseSlice(e.Name())
+			if !ok || !e.Type().IsRegular() {
+				continue
+			}
+			if info, err := e.Info(); err == nil {
+				s.size = info.Size()
+			}
+			s.path = filepath.Join(dir, e.Name())
+			f.kinds[kind] = append(f.kinds[kind], s)
+		}
+	}
+	for _, list := range f.kinds {
+		slices.SortFunc(list, func(a, b slice) int {
+			return cmp.Or(cmp.Compare(a.stream, b.stream), cmp.Compare(a.number, b.number))
+		})
+	}
+	return f, nil
+}
+
+// parseSlice takes the name of a slice apart: aging.compact.task_track.slice_1, stars_soc.data.0.slice_0, or as it was
+// until 2022, hwts.log.data.45.dev.profiler_default_tag.1.slice_0.
+func parseSlice(name string) (kind string, s slice, ok bool) {
+	s.stream, name, ok = cutLast(name, ".slice_")
+	if !ok {
+		return "", s, false
+	}
+	number, err := strconv.Atoi(name)
+	if err != nil || number < 0 {
+		return "", s, false // .done, .complete, .zip
+	}
+	s.number = number
+	kind = s.stream
+	for _, old := range []string{".profiler_default_tag", ".dev"} {
+		if at := strings.Index(kind, old); at > 0 {
+			kind = kind[:at]
+		}
+	}
+	kind = strings.TrimPrefix(strings.TrimPrefix(kind, "aging."), "unaging.")
+	kind = strings.TrimPrefix(strings.TrimPrefix(kind, "compact."), "additional.")
+	if rest, last, found := cutLast(kind, "."); found {
+		if _, err := strconv.Atoi(last); err == nil {
+			kind = rest
+		}
+	}
+	if rest, ok := strings.CutPrefix(kind, "hwts.log"); ok {
+		kind = "hwts" + rest
+	}
+	return kind, s, true
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	at := strings.LastIndex(s, sep)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(sep):], true
+}
+
+func (f *folder) has(kind string) bool { return len(f.kinds[kind]) > 0 }
+
+// bytes is the size of all raw data.
+func (f *folder) bytes() (n int64) {
+	for _, list := range f.kinds {
+		for _, s := range list {
+			n += s.size
+		}
+	}
+	return n
+}
+
+// records gives each record of so many bytes to take, which must not keep it, and how many there were and how many bytes
+// were left over at the ends of streams. The slices of a stream are cut anywhere, also within a record.
+func (f *folder) records(ctx context.Context, kind string, size int, take func(rec []byte)) (n, left int64, err error) {
+	list := f.kinds[kind]
+	for len(list) > 0 {
+		k := 1
+		for k < len(list) && list[k].stream == list[0].stream {
+			k++
+		}
+		in := &chain{ctx: ctx, list: list[:k]}
+		r := bufio.NewReaderSize(in, 1<<18)
+		for {
+			rec, err := r.Peek(size)
+			if err != nil {
+				left += int64(len(rec))
+				if !errors.Is(err, io.EOF) {
+					in.close()
+					return n, left, fmt.Errorf("read %s: %w", kind, err)
+				}
+				break
+			}
+			take(rec)
+			n++
+			r.Discard(size)
+		}
+		in.close()
+		list = list[k:]
+	}
+	return n, left, nil
+}
+
+// text is the content of a stream of text, up to limit bytes.
+func (f *folder) text(ctx context.Context, kind string, limit int64) (string, error) {
+	in := &chain{ctx: ctx, list: f.kinds[kind]}
+	defer in.close()
+	b, err := io.ReadAll(io.LimitReader(in, limit))
+	return string(b), err
+}
+
+// chain reads slices one after the other, with one file open at a time.
+type chain struct {
+	ctx  context.Context
+	list []slice
+	open *os.File
+}
+
+func (s *chain) Read(p []byte) (int, error) {
+	for {
+		if err := s.ctx.Err(); err != nil {
+			return 0, err
+		}
+		if s.open == nil {
+			if len(s.list) == 0 {
+				return 0, io.EOF
+			}
+			f, err := os.Open(s.list[0].path)
+			if err != nil {
+				return 0, err
+			}
+			s.open, s.list = f, s.list[1:]
+		}
+		n, err := s.open.Read(p)
+		if n > 0 {
+			return n, nil
+		}
+		s.close()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+	}
+}
+
+func (s *chain) close() {
+	if s.open != nil {
+		s.open.Close()
+		s.open = nil
+	}
+}

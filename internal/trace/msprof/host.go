@@ -1,0 +1,299 @@
+package msprof
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"npu/internal/trace"
+)
+
+const hostMagic = 0x5A5A
+
+// hostData is what the host recorded: calls, submitted tasks and what it knew of operators.
+type hostData struct {
+	folder
+	info    info
+	sample  sample
+	clock   clock
+	dict    dictionary
+	calls   []call
+	tracks  []track
+	nodes   []node
+	expand  bool
+	records map[string]int64
+	bad     int64
+	events  int64 // API events without an end: marks, not calls
+	found   bool
+}
+
+// call is an API event.
+type call struct {
+	begin, end uint64
+	item       uint64
+	kind       uint32
+	level      uint16
+	thread     uint32
+}
+
+// track is a task as the host submitted it.
+type track struct {
+	count  uint64
+	name   uint64
+	stream uint32
+	id     uint32 // 16 bits, on v6 chips 32
+	batch  uint32
+	kind   uint32
+	blocks uint32
+	thread uint32
+	device uint16
+}
+
+// node is what is known of an operator at level1.
+type node struct {
+	count    uint64
+	name, op uint64
+	kind     uint32
+	blocks   uint32
+	thread   uint32
+}
+
+func (h *hostData) read(ctx context.Context) error {
+	var err error
+	if h.dict, err = readDictionaries(ctx, &h.folder, &h.bad); err != nil {
+		return err
+	}
+	for _, read := range []func(context.Context) error{h.readExpand, h.readCalls, h.readTracks, h.readNodes} {
+		if err := read(ctx); err != nil {
+			return err
+		}
+	}
+	for _, kind := range []string{"context_id_info", "tensor_info", "hccl_info", "hccl_op_info", "node_attr_info", "memcpy_info", "fusion_op_info"} {
+		size := 256
+		if kind == "memcpy_info" || kind == "hccl_op_info" || kind == "node_attr_info" {
+			size = 64
+		}
+		if bytes := h.size(kind); bytes > 0 {
+			h.records[kind] = bytes / int64(size)
+		}
+	}
+	return nil
+}
+
+func (h *hostData) size(kind string) (n int64) {
+	for _, s := range h.kinds[kind] {
+		n += s.size
+	}
+	return n
+}
+
+// each gives the records with a good magic.
+func (h *hostData) each(ctx context.Context, kind string, size int, take func(rec []byte)) error {
+	n, left, err := h.folder.records(ctx, kind, size, func(rec []byte) {
+		if binary.LittleEndian.Uint16(rec) != hostMagic {
+			h.bad++
+			return
+		}
+		take(rec)
+	})
+	if left > 0 {
+		h.bad++
+	}
+	if n > 0 {
+		h.records[kind] = n
+	}
+	return err
+}
+
+func (h *hostData) readExpand(ctx context.Context) error {
+	return h.each(ctx, "expand_stream_spec", 64, func(rec []byte) { h.expand = rec[24] == 1 })
+}
+
+func (h *hostData) readCalls(ctx context.Context) error {
+	return h.each(ctx, "api_event.data", 40, func(rec []byte) {
+		c := call{
+			level: binary.LittleEndian.Uint16(rec[2:]), kind: binary.LittleEndian.Uint32(rec[4:]), thread: binary.LittleEndian.Uint32(rec[8:]),
+			begin: binary.LittleEndian.Uint64(rec[16:]), end: binary.LittleEndian.Uint64(rec[24:]), item: binary.LittleEndian.Uint64(rec[32:]),
+		}
+		switch {
+		case c.end == ^uint64(0):
+			h.events++
+		case c.end < c.begin:
+			h.bad++
+		default:
+			h.calls = append(h.calls, c)
+		}
+	})
+}
+
+func (h *hostData) readTracks(ctx context.Context) error {
+	return h.each(ctx, "task_track", 64, func(rec []byte) {
+		id := binary.LittleEndian.Uint32(rec[28:])
+		t := track{
+			thread: binary.LittleEndian.Uint32(rec[8:]), count: binary.LittleEndian.Uint64(rec[16:]), device: binary.LittleEndian.Uint16(rec[24:]) & 0x0FFF,
+			stream: uint32(binary.LittleEndian.Uint16(rec[26:])), id: id & 0xFFFF, batch: id >> 16,
+			kind: uint32(binary.LittleEndian.Uint64(rec[32:])), name: binary.LittleEndian.Uint64(rec[40:]),
+		}
+		// At length 24 the record has no extension, and nobody knows the number of blocks.
+		if binary.LittleEndian.Uint32(rec[12:]) >= 40 {
+			t.blocks = uint32(binary.LittleEndian.Uint16(rec[48:]))
+		}
+		h.tracks = append(h.tracks, t)
+	})
+}
+
+func (h *hostData) readNodes(ctx context.Context) error {
+	return h.each(ctx, "node_basic_info", 64, func(rec []byte) {
+		blocks := binary.LittleEndian.Uint32(rec[44:])
+		n := node{
+			thread: binary.LittleEndian.Uint32(rec[8:]), count: binary.LittleEndian.Uint64(rec[16:]),
+			name: binary.LittleEndian.Uint64(rec[24:]), kind: binary.LittleEndian.Uint32(rec[32:]), op: binary.LittleEndian.Uint64(rec[36:]),
+			blocks: blocks & 0xFFFF,
+		}
+		h.nodes = append(h.nodes, n)
+	})
+}
+
+const flipTask = 98
+
+// order brings the records into the order of time, and numbers the batches of task ids: the flip number, and how often
+// the stream was destroyed before.
+func (h *hostData) order() {
+	slices.SortStableFunc(h.calls, func(a, b call) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.begin, b.begin), cmp.Compare(b.end, a.end), cmp.Compare(b.level, a.level))
+	})
+	slices.SortStableFunc(h.nodes, func(a, b node) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.count, b.count))
+	})
+	slices.SortStableFunc(h.tracks, func(a, b track) int { return cmp.Compare(a.count, b.count) })
+	type key struct {
+		device uint16
+		stream uint32
+	}
+	gone := map[key]uint32{}
+	for i := range h.tracks {
+		t := &h.tracks[i]
+		k := key{t.device, t.stream}
+		if t.kind == flipTask && t.batch == destroyed {
+			gone[k]++
+			continue
+		}
+		t.batch += gone[k]
+	}
+}
+
+// links finds for each track the call that submitted it, the innermost that holds its stamp, and the operator that the
+// node launch around it announced; -1 for none.
+func (h *hostData) links() (caller, operator []int32) {
+	caller, operator = make([]int32, len(h.tracks)), make([]int32, len(h.tracks))
+	byThread := map[uint32][]int32{}
+	for i := range h.tracks {
+		caller[i], operator[i] = -1, -1
+		byThread[h.tracks[i].thread] = append(byThread[h.tracks[i].thread], int32(i))
+	}
+	for from := 0; from < len(h.calls); {
+		to := from + 1
+		for to < len(h.calls) && h.calls[to].thread == h.calls[from].thread {
+			to++
+		}
+		thread := h.calls[from].thread
+		lo, _ := slices.BinarySearchFunc(h.nodes, thread, func(n node, t uint32) int { return cmp.Compare(n.thread, t) })
+		hi := lo
+		for hi < len(h.nodes) && h.nodes[hi].thread == thread {
+			hi++
+		}
+		h.nest(from, to, byThread[thread], lo, hi, caller, operator)
+		from = to
+	}
+	return caller, operator
+}
+
+// nest walks the calls, tracks and nodes of one thread side by side.
+func (h *hostData) nest(from, to int, tracks []int32, node, nodes int, caller, operator []int32) {
+	var open []int32 // calls around the stamp, the innermost last
+	next := from
+	for _, row := range tracks {
+		at := h.tracks[row].count
+		for next < to && h.calls[next].begin <= at {
+			for len(open) > 0 && h.calls[open[len(open)-1]].end < h.calls[next].begin {
+				open = open[:len(open)-1]
+			}
+			open = append(open, int32(next))
+			next++
+		}
+		for len(open) > 0 && h.calls[open[len(open)-1]].end < at {
+			open = open[:len(open)-1]
+		}
+		launch := int32(-1)
+		for i := len(open) - 1; i >= 0; i-- {
+			c := &h.calls[open[i]]
+			if c.end < at {
+				continue // calls of one thread that do not nest
+			}
+			if caller[row] < 0 {
+				caller[row] = open[i]
+			}
+			if c.level == levelNode && launch < 0 {
+				launch = open[i]
+			}
+		}
+		if launch < 0 {
+			continue
+		}
+		c := &h.calls[launch]
+		for node < nodes && h.nodes[node].count < c.begin {
+			node++
+		}
+		if node < nodes && h.nodes[node].count <= c.end {
+			operator[row] = int32(node)
+		}
+	}
+}
+
+// spans records the calls. Those that submitted a task point at it.
+func (h *hostData) spans(rec *trace.Recorder, offset int64, device uint16, caller []int32) {
+	first := map[int32]int32{} // by call: the track it submitted
+	for i, c := range caller {
+		if _, ok := first[c]; !ok && c >= 0 {
+			first[c] = int32(i)
+		}
+	}
+	threads := h.threads(rec)
+	batch := make([]trace.Span, 0, 1024)
+	names := map[[3]uint64]trace.StringID{}
+	for i := range h.calls {
+		c := &h.calls[i]
+		item := c.item
+		if c.level != levelNode {
+			item = 0
+		}
+		key := [3]uint64{uint64(c.level), uint64(c.kind), item}
+		name, ok := names[key]
+		if !ok {
+			name = rec.Intern(h.dict.api(uint32(c.level), c.kind, item))
+			names[key] = name
+		}
+		s := trace.Span{Start: h.clock.at(c.begin) + offset, End: h.clock.at(c.end) + offset, Name: name, Thread: threads[c.thread], Device: device, Task: trace.NoTask}
+		if t, ok := first[int32(i)]; ok {
+			s.Stream, s.Task = h.tracks[t].stream, h.tracks[t].batch<<16|h.tracks[t].id
+		}
+		if batch = append(batch, s); len(batch) == cap(batch) {
+			rec.Spans(batch)
+			batch = batch[:0]
+		}
+	}
+	rec.Spans(batch)
+}
+
+// threads numbers the host threads from 1, by their ids in the operating system.
+func (h *hostData) threads(rec *trace.Recorder) map[uint32]uint16 {
+	seen := map[uint32]bool{}
+	for i := range h.calls {
+		seen[h.calls[i].thread] = true
+	}
+	for i := range h.tracks {
+		seen[h.tracks[i].thread] = true
+	}
+	return number(rec, seen)
+}

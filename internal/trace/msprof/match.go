@@ -1,0 +1,170 @@
+package msprof
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"npu/internal/trace"
+	"npu/internal/trace/ascend"
+)
+
+// matcher finds the host's record of a device task.
+type matcher struct {
+	host     *hostData
+	rows     map[matchKey][]int32 // tracks by time
+	operator []int32              // by track
+	used     []bool
+	words    *ascend.Words
+	offset   int64
+	threads  map[uint32]uint16
+}
+
+type matchKey struct {
+	device     uint16
+	stream, id uint32
+}
+
+func newMatcher(h *hostData, operator []int32, rec *trace.Recorder, offset int64, v6 bool) *matcher {
+	m := &matcher{host: h, rows: map[matchKey][]int32{}, operator: operator, used: make([]bool, len(h.tracks)), words: ascend.NewWords(), offset: offset, threads: h.threads(rec)}
+	for i := range h.tracks {
+		k := m.key(&h.tracks[i], v6)
+		m.rows[k] = append(m.rows[k], int32(i))
+	}
+	return m
+}
+
+// key is how a device names the task. Chips of generation 6 number tasks over all streams.
+func (m *matcher) key(t *track, v6 bool) matchKey {
+	if v6 {
+		return matchKey{t.device, 0, t.batch<<16 | t.id}
+	}
+	return matchKey{t.device, t.stream, t.id}
+}
+
+// flipWord is what the mark of a wrap looks like on the device. The host does not describe it under its own ids.
+const flipWord = "PLACE_HOLDER_SQE"
+
+// slack is how far the clocks of host and device may differ.
+const slack = 100_000
+
+// find is the track of t: the last with its ids, and of its batch where there is one, that was submitted before t ended. A
+// sunk graph runs again without a new record, so one track may have many tasks.
+func (m *matcher) find(device uint16, t *task, end int64) int32 {
+	list := m.rows[matchKey{device, t.stream, t.id}]
+	at, _ := slices.BinarySearchFunc(list, end+slack, func(row int32, end int64) int {
+		if m.host.clock.at(m.host.tracks[row].count)+m.offset <= end {
+			return -1
+		}
+		return 1
+	})
+	for i := at - 1; i >= 0 && i >= at-64; i-- {
+		if m.host.tracks[list[i]].batch == t.batch {
+			return list[i]
+		}
+	}
+	if at > 0 {
+		return list[at-1]
+	}
+	return -1
+}
+
+// tasks records the tasks of the device.
+func (d *deviceData) record(m *matcher) {
+	accounts := d.accounts()
+	batch := make([]trace.Task, 0, 1024)
+	rec := d.rec
+	alone := int64(0)
+	for i := range d.tasks {
+		t := &d.tasks[i]
+		k := trace.Task{Start: d.unix(t.start), End: d.unix(t.end), Stream: t.stream, Task: t.batch<<16 | t.id, Device: d.number, Flags: trace.FlagNoSubmit}
+		k.Submit, k.Ready = k.Start, k.Start
+		if k.End < k.Start {
+			d.bad++
+			continue
+		}
+		word := d.sqeName(t.sqe)
+		row := m.find(d.number, t, k.End)
+		switch {
+		case row >= 0:
+			word = m.describe(rec, row, &k)
+		case !d.hwts && t.context == noContext && word != flipWord:
+			alone++
+		}
+		d.planned(t, &k)
+		kind, engine := m.words.Kind(word)
+		if op := m.op(row); op != nil && op.kind <= 5 && kind == trace.KernelAICore {
+			kind, engine = m.words.Kind([]string{"AI_CORE", "AI_CPU", "AI_VECTOR_CORE", "WRITE_BACK", "MIX_AIC", "MIX_AIV"}[op.kind])
+		}
+		if t.context != noContext {
+			k.Flags |= trace.FlagPart
+			if part, e := m.words.Kind(partName(t.part)); part != trace.Other {
+				kind, engine = part, e
+			}
+		}
+		if k.Kind, k.Engine = kind, engine; kind == trace.Other {
+			k.Op = rec.Intern(word)
+		}
+		if accounts != nil && accounts[i] != (trace.Account{}) {
+			k.Acct = rec.AddAccount(accounts[i])
+		}
+		if batch = append(batch, k); len(batch) == cap(batch) {
+			rec.Tasks(batch)
+			batch = batch[:0]
+		}
+	}
+	rec.Tasks(batch)
+	if alone > 0 && m.host.found {
+		d.out.Missing = append(d.out.Missing, fmt.Sprintf("device %d: the host's records of %d tasks, which go by their type on the device", d.number, alone))
+	}
+}
+
+// describe fills in what the host knows of a task, and gives its type.
+func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task) string {
+	m.used[row] = true
+	t := &m.host.tracks[row]
+	k.Stream, k.Task = t.stream, t.batch<<16|t.id
+	k.Name, k.Blocks, k.Thread = rec.Intern(m.host.dict.name(t.name)), t.blocks, m.threads[t.thread]
+	if op := m.op(row); op != nil {
+		if op.name != 0 {
+			k.Name = rec.Intern(m.host.dict.name(op.name))
+		}
+		k.Op = rec.Intern(m.host.dict.name(op.op))
+		k.Blocks = cmp.Or(k.Blocks, op.blocks)
+	}
+	// Two offsets to Unix time differ by a microsecond or two: a task may seem to start before it was submitted.
+	if at := m.host.clock.at(t.count) + m.offset; at <= k.Start {
+		k.Submit, k.Ready = at, k.Start
+		k.Flags &^= trace.FlagNoSubmit
+	}
+	return m.host.dict.taskType(t.kind)
+}
+
+func (m *matcher) op(row int32) *node {
+	if row < 0 || m.operator[row] < 0 {
+		return nil
+	}
+	return &m.host.nodes[m.operator[row]]
+}
+
+// planned names a task as the framework announced it, where no other record does.
+func (d *deviceData) planned(t *task, k *trace.Task) {
+	if d.plan == nil || k.Name != 0 {
+		return
+	}
+	p, ok := d.plan[t.id]
+	if !ok {
+		return
+	}
+	k.Name, k.Op, k.Blocks = d.rec.Intern(p.name), d.rec.Intern(p.op), p.blocks
+}
+
+// unmatched counts the tracks of device that no task was found for. Flip marks never become tasks.
+func (m *matcher) unmatched(device uint16) (n int64) {
+	for i := range m.host.tracks {
+		if t := &m.host.tracks[i]; t.device == device && !m.used[i] && t.kind != flipTask {
+			n++
+		}
+	}
+	return n
+}

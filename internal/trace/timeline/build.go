@@ -1,0 +1,330 @@
+package timeline
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"npu/internal/trace"
+	"npu/internal/trace/ascend"
+)
+
+type builder struct {
+	ctx     context.Context
+	options Options
+	rec     *trace.Recorder
+	source  trace.Source
+	words   *ascend.Words
+
+	processes map[string]*process
+	ordered   []*process
+	tracks    map[string]*track
+	names     map[string]trace.StringID // by text as it stands in the file
+
+	last             *track // of the event before, and its ids
+	lastPid, lastTid []byte
+	key              []byte
+
+	laid    bool
+	devices bool // some process shows a device
+	own     bool // written by this program
+	base    int64
+	other   []byte // otherData
+	scanned int64
+	bad     int64
+	groups  uint32
+	threads uint16
+	phases  [128]int64
+
+	calls      map[int64]call // by connection: the call that submitted
+	spans      []pending      // calls that may have submitted a task
+	tasks      []queued       // tasks that wait for their calls
+	stacks     map[*track][]opened
+	submitters map[submitted]uint16 // threads, in traces of this program
+	async      map[string]opened
+	open       map[*process]overlap
+	batches    struct {
+		spans []trace.Span
+		tasks []trace.Task
+	}
+}
+
+// call is a call with a connection id, and the task that it submitted.
+type call struct {
+	start, end   int64
+	thread       uint16
+	linked       bool
+	stream, task uint32
+}
+
+type pending struct {
+	trace.Span
+	connection int64
+}
+
+type queued struct {
+	trace.Task
+	connection int64
+}
+
+// opened is the begin of a slice whose end comes as an event of its own.
+type opened struct {
+	start int64
+	name  trace.StringID
+	track *track
+}
+
+// overlap is the times of one device that the exporter summed up.
+type overlap struct{ computing, communication, alone, free int64 }
+
+// event is the parts of an event that matter; all are text as it stands in the file.
+type event struct{ name, cat, ph, ts, dur, pid, tid, id, args []byte }
+
+func parse(text []byte) event {
+	var e event
+	for f := newFields(text); ; {
+		key, value, ok := f.next()
+		if !ok {
+			return e
+		}
+		switch len(key) {
+		case 2:
+			switch string(key) {
+			case "ph":
+				e.ph = bare(value)
+			case "ts":
+				e.ts = value
+			case "id":
+				e.id = bare(value)
+			}
+		case 3:
+			switch string(key) {
+			case "cat":
+				e.cat = bare(value)
+			case "dur":
+				e.dur = value
+			case "pid":
+				e.pid = bare(value)
+			case "tid":
+				e.tid = bare(value)
+			}
+		case 4:
+			switch string(key) {
+			case "name":
+				e.name = bare(value)
+			case "args":
+				if value[0] == '{' {
+					e.args = value
+				}
+			}
+		}
+	}
+}
+
+// event takes one event of the second pass.
+func (b *builder) event(text []byte) {
+	e := parse(text)
+	if len(e.ph) != 1 || e.ph[0] >= 128 {
+		b.source.BadRecords++
+		return
+	}
+	ph := e.ph[0]
+	b.phases[ph]++
+	switch ph {
+	case 'X', 'B', 'E', 'b', 'e', 'C':
+	default:
+		return
+	}
+	ts, ok := micros(e.ts)
+	if !ok || ts > math.MaxInt64/2 || ts < math.MinInt64/2 {
+		b.source.BadRecords++
+		return
+	}
+	ts += b.base
+	switch ph {
+	case 'X':
+		dur, ok := int64(0), true
+		if e.dur != nil {
+			dur, ok = length(e.dur)
+		}
+		if !ok || dur < 0 || dur > math.MaxInt64/4 {
+			b.source.BadRecords++
+			return
+		}
+		b.slice(b.track(e.pid, e.tid), &e, ts, ts+dur)
+	case 'B':
+		t := b.track(e.pid, e.tid)
+		b.stacks[t] = append(b.stacks[t], opened{ts, b.intern(e.name), t})
+	case 'E':
+		t := b.track(e.pid, e.tid)
+		stack := b.stacks[t]
+		if len(stack) == 0 || stack[len(stack)-1].start > ts {
+			b.source.BadRecords++
+			return
+		}
+		o := stack[len(stack)-1]
+		b.stacks[t] = stack[:len(stack)-1]
+		b.span(t, trace.Span{Start: o.start, End: ts, Name: o.name}, 0)
+	case 'b', 'e':
+		b.asynchronous(ph, &e, ts)
+	case 'C':
+		b.counter(&e, ts)
+	}
+}
+
+// intern gives the id of a string of the file.
+func (b *builder) intern(text []byte) trace.StringID {
+	if id, ok := b.names[string(text)]; ok {
+		return id
+	}
+	s := string(text)
+	if bytes.IndexByte(text, '\\') >= 0 {
+		s = plain(text)
+	}
+	id := b.rec.Intern(s)
+	b.names[string(text)] = id
+	return id
+}
+
+func (b *builder) slice(t *track, e *event, start, end int64) {
+	switch t.process.layer {
+	case deviceLayer:
+		b.task(t, e, start, end)
+	case commLayer:
+		b.collective(t, e, start, end)
+	case overlapLayer:
+		b.overlap(t.process, e.name, end-start)
+	case countLayer, engineLayer:
+		b.source.Records["slices of other layers"]++
+	default:
+		if b.own {
+			b.ownCall(t, e, start, end)
+			return
+		}
+		name := b.intern(e.name)
+		b.span(t, trace.Span{Start: start, End: end, Name: name}, b.connection(e))
+	}
+}
+
+// span records a call, or keeps it until its task is known.
+func (b *builder) span(t *track, s trace.Span, connection int64) {
+	s.Thread, s.Device, s.Task = t.thread, t.process.device, trace.NoTask
+	if connection > 0 {
+		if _, ok := b.calls[connection]; !ok {
+			b.calls[connection] = call{start: s.Start, end: s.End, thread: s.Thread}
+			b.spans = append(b.spans, pending{s, connection})
+			return
+		}
+	}
+	if b.batches.spans = append(b.batches.spans, s); len(b.batches.spans) == 1024 {
+		b.rec.Spans(b.batches.spans)
+		b.batches.spans = b.batches.spans[:0]
+	}
+}
+
+// asynchronous joins the begin and the end of a slice that belongs to no thread.
+func (b *builder) asynchronous(ph byte, e *event, ts int64) {
+	b.key = append(append(append(append(append(b.key[:0], e.cat...), 0), e.id...), 0), e.pid...)
+	if ph == 'b' {
+		key, name := string(b.key), b.intern(e.name)
+		b.async[key] = opened{ts, name, b.track(e.pid, e.tid)}
+		return
+	}
+	o, ok := b.async[string(b.key)]
+	if !ok || o.start > ts {
+		b.source.BadRecords++
+		return
+	}
+	delete(b.async, string(b.key))
+	b.span(o.track, trace.Span{Start: o.start, End: ts, Name: o.name}, 0)
+}
+
+// counter records each series of a counter event.
+func (b *builder) counter(e *event, ts int64) {
+	device := b.track(e.pid, e.tid).process.device
+	for f := newFields(e.args); e.args != nil; {
+		key, value, ok := f.next()
+		if !ok {
+			return
+		}
+		v, err := strconv.ParseFloat(string(bare(value)), 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			b.source.BadRecords++
+			continue
+		}
+		b.key = append(append(b.key[:0], e.name...), '\x01')
+		b.key = append(b.key, key...)
+		id, ok := b.names[string(b.key)]
+		if !ok {
+			name := plain(e.name)
+			if k := plain(key); k != "" && !(b.own && k == "value") {
+				name += " (" + k + ")"
+			}
+			id = b.rec.Intern(name)
+			b.names[string(b.key)] = id
+		}
+		b.rec.Counters([]trace.Counter{{Time: ts, Value: v, Name: id, Device: device}})
+	}
+}
+
+// finish joins calls with tasks and says what was found.
+func (b *builder) finish() {
+	b.rec.Spans(b.batches.spans)
+	b.link()
+	for i := range b.spans {
+		s := b.spans[i].Span
+		if c := b.calls[b.spans[i].connection]; c.linked {
+			s.Stream, s.Task = c.stream, c.task
+		}
+		b.rec.Spans([]trace.Span{s})
+	}
+	b.spans = nil
+	left := len(b.async)
+	for _, stack := range b.stacks {
+		left += len(stack)
+	}
+	if left > 0 {
+		b.source.Missing = append(b.source.Missing, fmt.Sprintf("the ends of %d slices, which were left out", left))
+	}
+	total := int64(0)
+	for ph, n := range b.phases {
+		if total += n; n > 0 {
+			b.source.Records["events "+string(rune(ph))] = n
+		}
+	}
+	b.source.Records["events"] = total
+	b.source.BadRecords += b.bad
+	for _, p := range b.ordered {
+		if o, ok := b.open[p]; ok {
+			b.source.Steps = append(b.source.Steps, trace.Step{
+				Name: "overlap analysis", Type: "device", Index: strconv.Itoa(int(p.device)),
+				Computing: o.computing, Communication: o.communication, NotOverlapped: o.alone, Free: o.free,
+			})
+		}
+	}
+	if !b.devices && b.phases['X'] > 0 {
+		b.source.Missing = append(b.source.Missing, "device tasks: no process of the trace is an NPU")
+	}
+	b.rec.SetSource(b.source)
+}
+
+func (b *builder) overlap(p *process, name []byte, ns int64) {
+	o := b.open[p]
+	switch string(name) {
+	case "Computing":
+		o.computing += ns
+	case "Communication":
+		o.communication += ns
+	case "Communication(Not Overlapped)":
+		o.alone += ns
+	case "Free":
+		o.free += ns
+	}
+	b.open[p] = o
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
