@@ -20,19 +20,11 @@ type storage struct {
 	owned  bool           // input, output or constant: cannot become another output's block
 }
 
-type weightKey struct {
-	t    *tensor.Tensor
-	op   string // "" for the plain layout; else packed for this kernel
-	node *graph.Node
-	in   int
-}
-
 type compiler struct {
 	p       *Plan
 	values  map[*graph.Value]*storage
-	weights map[weightKey]int
+	weights map[*tensor.Tensor]int // buffers of constants in their plain layout
 	step    int // running number of the next step
-	inputs  map[*graph.Value]bool
 }
 
 func (c *compiler) compile(g *graph.Graph) error {
@@ -202,13 +194,12 @@ func (c *compiler) input(n *graph.Node, k *kernels.Kernel, i int, v *graph.Value
 			return Operand{b, int64(w.Bytes)}, nil
 		}
 		// One buffer for a constant, however many nodes use it.
-		key := weightKey{t: v.Const}
-		b, ok := c.weights[key]
+		b, ok := c.weights[v.Const]
 		if !ok {
 			b = len(c.p.Buffers)
 			c.p.Buffers = append(c.p.Buffers, Buffer{Region: Weights, Bytes: int64(len(v.Const.Data)), Name: v.Name})
 			c.p.Weights = append(c.p.Weights, Weight{Buffer: b, Source: v.Const})
-			c.weights[key] = b
+			c.weights[v.Const] = b
 		}
 		return Operand{b, int64(len(v.Const.Data))}, nil
 	}

@@ -114,7 +114,7 @@ func padded(n int64) int64 { return ((n+31)/32*32 + Tail + Align - 1) / Align * 
 
 // Compile makes the plan of a graph. Shapes must be static (graph.Bind, graph.Infer).
 func Compile(g *graph.Graph) (*Plan, error) {
-	c := &compiler{p: &Plan{Name: g.Name}, values: map[*graph.Value]*storage{}, weights: map[weightKey]int{}}
+	c := &compiler{p: &Plan{Name: g.Name}, values: map[*graph.Value]*storage{}, weights: map[*tensor.Tensor]int{}}
 	if err := c.compile(g); err != nil {
 		return nil, err
 	}
