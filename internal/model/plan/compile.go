@@ -24,7 +24,7 @@ type compiler struct {
 	p       *Plan
 	values  map[*graph.Value]*storage
 	weights map[*tensor.Tensor]int // buffers of constants in their plain layout
-	step    int // running number of the next step
+	step    int                    // running number of the next step
 }
 
 func (c *compiler) compile(g *graph.Graph) error {
