@@ -93,3 +93,10 @@ func runDumpDecode(ctx context.Context, o *dumpOptions) error {
 	p := decode.NewPrinter(o.out, o.format, decode.Style{Colors: o.colors, Brief: o.brief})
 	return decode.Run(ctx, o.path, o.opts, p)
 }
+
+// inspectDump shows what a real device left behind in one screen; with --raw everything.
+func inspectDump(ctx context.Context, o *inspectOptions) error {
+	d := &dumpOptions{app: o.app, path: o.file, json: o.json, brief: !o.raw, format: "text"}
+	d.opts.NoStats = !o.raw
+	return runDumpDecode(ctx, d)
+}

@@ -30,7 +30,8 @@ func newInspectCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect FILE...",
 		Short: "Say what a file is, and show its contents",
-		Long: `Recognises models (.onnx) and captures (.npt) by their contents, not by their names.
+		Long: `Recognises models (.onnx, .om), captures (.npt), and what real devices leave behind (dumps, core files, stacks, black
+box, logs) by their contents, not by their names.
 For a model: inputs and outputs ready to paste, operators, and with --tasks and --memory what it compiles to.`,
 		Example: `  npu inspect model.onnx --ops
   npu inspect model.onnx --shape x=1x3x224x224 --memory
@@ -77,6 +78,9 @@ func runInspect(ctx context.Context, o *inspectOptions) error {
 	}
 	if strings.EqualFold(filepath.Ext(o.file), ".om") {
 		return inspectOM(ctx, o, o.file) // refuses it and says what it is instead
+	}
+	if kind != "" && kind != identify.Text && kind != identify.Empty {
+		return inspectDump(ctx, o)
 	}
 	return problem.Damagedf("%s: not a kind of file that this program knows", o.file)
 }

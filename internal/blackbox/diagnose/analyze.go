@@ -24,6 +24,7 @@ type Analyzer struct {
 	events    []*event
 	dumps     map[int]*textdump.Parser // firmware text dumps by file
 	faults    []*pageFault
+	rankPID   map[int]int
 	block     procKey // process of the exception block that is being read
 	dropped   int
 }
@@ -49,7 +50,27 @@ type pageFault struct {
 
 // NewAnalyzer starts empty.
 func NewAnalyzer() *Analyzer {
-	return &Analyzer{procs: map[procKey]*process{}, dumps: map[int]*textdump.Parser{}}
+	return &Analyzer{procs: map[procKey]*process{}, dumps: map[int]*textdump.Parser{}, rankPID: map[int]int{}}
+}
+
+// ranked gives lines without a head the process of their rank: launchers mix the output of all ranks line by line.
+func (a *Analyzer) ranked(r *plog.Record) *plog.Record {
+	switch {
+	case r.Rank < 0 || len(a.rankPID) > 1<<16:
+		return r
+	case !r.Cont || r.Code != "":
+		if r.PID > 0 {
+			a.rankPID[r.Rank] = r.PID
+		}
+		return r
+	}
+	pid, ok := a.rankPID[r.Rank]
+	if !ok || pid == r.PID {
+		return r
+	}
+	c := *r
+	c.PID = pid
+	return &c
 }
 
 // File gives the next file a number for records.
@@ -112,6 +133,7 @@ func (a *Analyzer) Add(r *plog.Record) {
 		c.PID = a.block.pid
 		r = &c
 	}
+	r = a.ranked(r)
 	p := a.proc(r)
 	if r.Code != "" {
 		a.messageCode(p, r)
@@ -123,12 +145,16 @@ func (a *Analyzer) Add(r *plog.Record) {
 		a.extendInfo(p, r, t)
 	case has(t, "coreId("):
 		a.coreTable(p, r)
-	case has(t, "Task run failed") || has(t, "task exception!"):
+	case has(t, "task exception!") || has(t, "Task run failed") && has(t, "stream_id="):
 		a.taskFailed(p, r)
 	case has(t, "kernel execute failed") || has(t, "kernel execute error") || has(t, "task execute failed") && has(t, "fault kernel"):
 		a.kernelFailed(p, r)
 	case has(t, "after execute:"):
 		a.arguments(p, r)
+	case has(t, "[AIC_INFO] node_name:"):
+		if in := p.cur; in != nil && in.node == "" {
+			in.node = word(after(t, "node_name:"))
+		}
 	case has(t, "tilingKey"):
 		tiling(p, t)
 	case has(t, "task timeout dfx"):

@@ -114,7 +114,7 @@ func (a *Analyzer) owner(p *process, r *plog.Record, k kind, acl int) *incident 
 
 // aclIn finds an aclError in the ways it is printed.
 func aclIn(t []byte) int {
-	for _, key := range []string{"ErrCode=", "runtime result = ", "error code is ", "result[", "ErrorNo: ", "rt result = ", "ge result[", "errorCode = ", "ret: ", "acl ret ", "ret="} {
+	for _, key := range []string{"ErrCode=", "runtime result = ", "error code is ", "error code:", "errorCode:", "ErrorCode=", "errCode=", "result[", "ErrorNo: ", "rt result = ", "ge result[", "errorCode = ", "ret: ", "acl ret ", "ret="} {
 		v := after(t, key)
 		if v == nil {
 			continue
@@ -148,7 +148,7 @@ func (a *Analyzer) messageCode(p *process, r *plog.Record) {
 			if in.notify == nil {
 				in.notify = &Notify{ID: -1}
 			}
-			in.notify.Peer = *n
+			in.notify.Peer = n
 		}
 		a.cite(in, r)
 	case "EL0004":
@@ -249,6 +249,9 @@ func (a *Analyzer) aicpuLine(p *process, r *plog.Record) bool {
 	}
 	if k := word(field(t, "kernel_name=")); k != "" && in.kernel == "" {
 		in.kernel = k
+	}
+	if s := intField(t, "stream_id=", "stream_id:"); s != nil && in.stream == nil {
+		in.stream, in.task = s, intField(t, "task_id=", "task_id:")
 	}
 	if in.acl == 0 {
 		in.acl = 507018

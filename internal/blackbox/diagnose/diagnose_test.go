@@ -317,6 +317,59 @@ func TestErrorManagerBlock(t *testing.T) {
 	}
 }
 
+// Forms of lines that public reports show, each with the fact it must give.
+func TestSingleLines(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want map[string]any
+	}{
+		{"RuntimeError: ACL stream synchronize failed, error code:507035\n", map[string]any{"acl": 507035.0}},
+		{"RuntimeError: NPU function error: c10_npu::acl::AclrtSynchronizeStream(stream), error code is 507014\n", map[string]any{"acl": 507014.0}},
+		{"[ERROR] GE(7,python):2025-01-01-00:00:00.000.001 [a.cc:1]7 f: Call rt api rtStreamSynchronize failed, ret: 0x7BC83\n", map[string]any{"acl": 507011.0}},
+		{"EZ9999: [PID: 9] 2025-09-01-12:34:56.789.012 (EZ9999):  The error from device(chipId:0, dieId:0), serial number is 1, an exception occurred during AICPU execution, stream_id:78, task_id:742, errcode:11006, msg:inner error[FUNC:x]\n",
+			map[string]any{"acl": 507018.0, "stream": 78.0, "task": 742.0, "kind": "aicpu"}},
+		{"[ERROR] RUNTIME(7,python):2025-01-01-00:00:00.000.001 [a.cc:1]7 f:fftsplus task execute failed, device_id=3, stream_id=8, report_stream_id=8, task_id=2, flip_num=0, fault kernel_name=abc_mix_aic, fault kernel info ext=none.\n",
+			map[string]any{"kernel": "abc_mix_aic", "device": 3.0}},
+		{"[ERROR] RUNTIME(7,python):2025-01-01-00:00:00.000.001 [a.cc:1]7 f:ErrCode=507054, desc=[hbm Multi-bit ECC error], InnerCode=0x7010027\n", map[string]any{"acl": 507054.0, "kind": "hardware"}},
+		{"[ERROR] HCCL(7,python):2025-01-01-00:00:00.000.001 [t.cc:1] [7][TaskExceptionHandler][Callback]Task run failed, base information is streamID:[5], taskID[3]\nEI0006: 2025-01-01-00:00:00.000.002 Getting socket times out.\n",
+			map[string]any{"kind": "wait", "error_codes": []any{"EI0006"}}},
+		{"[ERROR] DRV(7,python):2025-01-01-00:00:00.000.001 [a.c:1][ascend][curpid: 7, 7][drv][devmm]<errno:12> alloc failed, drvRetCode=6\n", map[string]any{"drv": 6.0}},
+	} {
+		rep, err := Run(context.Background(), []string{"-"}, strings.NewReader(c.text), all)
+		if err != nil || len(rep.Findings) == 0 {
+			t.Errorf("%q: %v, %d findings", c.text, err, len(rep.Findings))
+			continue
+		}
+		got := asMap(t, rep.Findings[0])
+		for k, w := range c.want {
+			if !reflect.DeepEqual(got[k], w) {
+				t.Errorf("%q: %s is %v, expected %v", c.text, k, got[k], w)
+			}
+		}
+	}
+}
+
+// Launchers mix the ranks line by line: the block of each rank stays together.
+func TestInterleavedRanks(t *testing.T) {
+	second := strings.NewReplacer("6210", "6211", "Device:2", "Device:3", "RankID:7", "RankID:8", "core id is 3", "core id is 5", "Index_7_2", "Other_1", "device_id=2", "device_id=3", "serial number is 5", "serial number is 6",
+		"pc start: 0x12c0c0a40000", "pc start: 0x12c0c0a30000").Replace(torchPaste)
+	a, b := strings.Split(torchPaste, "\n"), strings.Split(second, "\n")
+	var mixed strings.Builder
+	for i := range a {
+		mixed.WriteString("[rank7]:" + a[i] + "\n[rank8]:" + b[i] + "\n")
+	}
+	rep, err := Run(context.Background(), []string{"-"}, strings.NewReader(mixed.String()), all)
+	if err != nil || len(rep.Findings) != 2 {
+		t.Fatalf("%v, %d findings", err, len(rep.Findings))
+	}
+	for i, want := range []string{"Index_7_2 [3] 2", "Other_1 [5] 3"} {
+		f := rep.Findings[i]
+		if got := fmt.Sprint(f.Kernel, " ", f.Cores, " ", *f.Device); got != want {
+			t.Errorf("finding %d: %s, expected %s", i, got, want)
+		}
+	}
+}
+
 func TestKernelSymbols(t *testing.T) {
 	sym, err := LoadSymbols(data(t, "dump", "writer", "core", "DemoScatter_5f0c1d2e3a4b5968778695a4b3c2d1e0.o"))
 	if err != nil {

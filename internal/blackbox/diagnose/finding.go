@@ -94,9 +94,9 @@ type SDMA struct {
 
 // Notify is a wait that ran out of time.
 type Notify struct {
-	ID      int `json:"id"`
-	Seconds int `json:"timeout_s,omitempty"`
-	Peer    int `json:"remote_rank,omitempty"`
+	ID      int  `json:"id"`
+	Seconds int  `json:"timeout_s,omitempty"`
+	Peer    *int `json:"remote_rank,omitempty"`
 }
 
 // Followup is an error that follows from the finding it stands under.

@@ -51,6 +51,10 @@ func judgeHardware(f *Finding, in *incident, v view) {
 	if in.kind == kindHardware && f.Hardware == "" && len(in.events) > 0 {
 		f.Hardware = hardwareText(in.events[0], in)
 	}
+	if f.Hardware == "" {
+		e, _ := errcode.ACL(f.ACL)
+		f.Hardware = e.Meaning
+	}
 	f.Cause = "hardware: " + f.Hardware
 	if in.kind == kindCore {
 		f.Cause += "; the AI-core error of " + kernelText(f) + " follows from it"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -72,8 +73,12 @@ func writeFinding(b *bytes.Buffer, f *Finding, s Style) {
 			break
 		}
 		text := e.Text
-		if !s.All && len(text) > 160 {
-			text = strings.ToValidUTF8(text[:160], "") + "..."
+		limit := 160
+		if s.Width > 0 {
+			limit = max(60, s.Width-10)
+		}
+		if !s.All && len(text) > limit {
+			text = strings.ToValidUTF8(text[:limit], "") + "..."
 		}
 		ev = append(ev, fmt.Sprintf("%s:%d: %s", e.File, e.Line, text))
 	}
@@ -105,9 +110,9 @@ func facts(f *Finding) []string {
 	}
 	add(&core, "pc start", f.PCStart)
 	add(&core, "current", f.Current)
-	for u, pc := range f.PCCandidates {
+	for _, u := range slices.Sorted(maps.Keys(f.PCCandidates)) {
 		if u != f.PCFixedBy {
-			add(&core, "or by "+u, pc)
+			add(&core, "or by "+u, f.PCCandidates[u])
 		}
 	}
 	add(&core, "tiling key", f.TilingKey)

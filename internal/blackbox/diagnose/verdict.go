@@ -147,6 +147,7 @@ type view struct {
 // coreFacts tells guilty cores from bystanders and fills in words, counters and offsets.
 func (a *Analyzer) coreFacts(f *Finding, in *incident) view {
 	var v view
+	shareStart(in.cores)
 	for _, c := range in.cores {
 		if !c.zero() {
 			v.guilty = append(v.guilty, c)
@@ -202,13 +203,28 @@ func (a *Analyzer) coreFacts(f *Finding, in *incident) view {
 	return v
 }
 
+// shareStart gives cores that only the time-out report names the entry of the others: they ran the same kernel.
+func shareStart(cs []*core) {
+	for _, c := range cs {
+		if c.start == 0 {
+			continue
+		}
+		for _, o := range cs {
+			if o.start == 0 {
+				o.start, o.rawST = c.start, c.rawST
+			}
+		}
+		return
+	}
+}
+
 // reference is the core that stands for the others: the first whose error words the most cores share.
 func reference(cs []*core) *core {
 	best, n := cs[0], 0
 	for _, c := range cs {
 		k := 0
 		for _, o := range cs {
-			if o.words == c.words && slices.Equal(o.codes, c.codes) && o.start == c.start {
+			if o.words == c.words && slices.Equal(o.codes, c.codes) && o.start == c.start && (!c.zero() || o.current == c.current) {
 				k++
 			}
 		}
@@ -421,8 +437,8 @@ func shortText(in *incident) string {
 				s += fmt.Sprintf(" %d s", in.notify.Seconds)
 			}
 		}
-		if in.notify.Peer > 0 {
-			s += fmt.Sprintf(" for rank %d", in.notify.Peer)
+		if in.notify.Peer != nil {
+			s += fmt.Sprintf(" for rank %d", *in.notify.Peer)
 		}
 		return s
 	case in.kind == kindCopy:
