@@ -1,117 +1,95 @@
 package runtime
 
 import (
-	"fmt"
+	"sync/atomic"
 
-	"npu/internal/runtime/mempool"
 	"npu/internal/sim"
 )
 
-// Device is one device as this process uses it: its primary context, the memory that was taken from it, its streams.
-type Device struct {
-	rt      *Runtime
-	hw      *sim.Device
-	id      int
-	primary *Context
-	refs    int // SetDevice minus ResetDevice
-
-	// Under Port.Call.
-	space   *sim.Space
-	pool    *mempool.Pool
-	pages   []uint16 // blocks per 2 MiB page
-	pending []pendingFree
-	streams []*Stream // alive, hidden ones included
-	ids     []bool    // stream numbers in use
-	hidden  *Stream
-}
-
-func newDevice(rt *Runtime, hw *sim.Device) *Device {
-	base, size := hw.Memory()
-	d := &Device{rt: rt, hw: hw, id: hw.ID(), space: hw.NewSpace(), pages: make([]uint16, size/sim.Page)}
-	// The first page stays unmapped, so that small numbers are no pointers into it.
-	d.pool = mempool.New(base+sim.Page, uint64(size-sim.Page))
-	return d
-}
-
-// Context owns streams and loaded kernels. Memory belongs to the device and process (aclrtCreateContext).
+// Context owns streams and loaded kernels and accounts for the memory that was allocated in it. Memory itself belongs
+// to the device and process, except in an isolated context (aclrtContext).
 type Context struct {
 	dev       *Device
+	handle    Handle
 	stream    *Stream // the default stream
 	primary   bool
-	destroyed bool
-	streams   map[*Stream]bool
+	isolated  bool
+	destroyed atomic.Bool // the object stays as a tombstone for threads that have it current
+	domain    *sim.Domain
+	pages     *pageTable
+	hostCalls atomic.Pointer[service] // runs its host functions, from the first one on
+
+	// Under Port.Call.
+	stop    bool // failure mode of its streams is StopOnFailure
+	streams []*Stream
+	kernels []*Kernel
+	bytes   int64
+}
+
+// ContextConfig says what a context is made for.
+type ContextConfig struct {
+	// Isolated gives the context a page table of its own: its tasks reach only what was allocated in it, and nobody
+	// else reaches that. It goes beyond the real runtime, where that takes a process of its own.
+	Isolated bool
 }
 
 // Device is the number of the context's device.
 func (c *Context) Device() int { return c.dev.id }
 
-// SetDevice makes the device's primary context current, which is created if need be, and clears an explicit one
-// (aclrtSetDevice).
-func (th *Thread) SetDevice(id int) (err error) {
-	t := th.begin(callSetDevice)
-	defer func() { th.end(callSetDevice, t, err) }()
-	if id < 0 || id >= len(th.rt.devices) {
-		return th.fail(InvalidDevice, callSetDevice.name, fmt.Sprintf("device %d", id),
-			fmt.Sprintf("EE1001: there are %d devices, from 0 to %d", len(th.rt.devices), len(th.rt.devices)-1))
-	}
-	d := th.rt.devices[id]
-	if d.primary == nil || d.primary.destroyed {
-		c, err := th.newContext(d, callSetDevice)
-		if err != nil {
-			return err
-		}
-		c.primary = true
-		d.primary = c
-	}
-	d.refs++
-	th.ctx = d.primary
-	return nil
-}
-
-// ResetDevice drops one reference to the device. With the last one its streams are finished and its memory is freed
-// (aclrtResetDevice).
-func (th *Thread) ResetDevice(id int) (err error) {
-	t := th.begin(callResetDevice)
-	defer func() { th.end(callResetDevice, t, err) }()
-	if id < 0 || id >= len(th.rt.devices) {
-		return th.fail(InvalidDevice, callResetDevice.name, fmt.Sprintf("device %d", id), "")
-	}
-	d := th.rt.devices[id]
-	if d.refs == 0 {
-		return th.fail(RepeatedReset, callResetDevice.name, fmt.Sprintf("device %d is reset more often than set", id), "EE1018")
-	}
-	if d.refs--; d.refs > 0 {
-		return nil
-	}
-	err = th.destroyContext(d.primary, callResetDevice)
-	if th.ctx == d.primary {
-		th.ctx = nil
-	}
-	return err
-}
-
 // CreateContext makes a context with its own default stream and makes it current (aclrtCreateContext).
-func (th *Thread) CreateContext(id int) (c *Context, err error) {
+func (th *Thread) CreateContext(id int) (*Context, error) {
+	return th.CreateContextWith(id, ContextConfig{})
+}
+
+// CreateContextWith is CreateContext with choices.
+func (th *Thread) CreateContextWith(id int, cfg ContextConfig) (c *Context, err error) {
 	t := th.begin(callCreateContext)
 	defer func() { th.end(callCreateContext, t, err) }()
-	if id < 0 || id >= len(th.rt.devices) {
-		return nil, th.fail(InvalidDevice, callCreateContext.name, fmt.Sprintf("device %d", id), "")
-	}
-	if c, err = th.newContext(th.rt.devices[id], callCreateContext); err != nil {
+	if err = th.forbidden(callCreateContext); err != nil {
 		return nil, err
 	}
-	th.ctx = c
-	return c, nil
-}
-
-func (th *Thread) newContext(d *Device, in call) (*Context, error) {
-	c := &Context{dev: d, streams: map[*Stream]bool{}}
-	var err error
-	c.stream, err = th.newStream(c, StreamConfig{}, true, in)
+	d, err := th.device(id, callCreateContext)
 	if err != nil {
 		return nil, err
 	}
-	c.stream.Share() // a default stream serves whoever names none
+	if c, err = th.newContext(d, cfg, false, callCreateContext); err != nil {
+		return nil, err
+	}
+	th.setContext(c)
+	return c, nil
+}
+
+// newContext makes a context, or takes one more reference to the device's primary one.
+func (th *Thread) newContext(d *Device, cfg ContextConfig, primary bool, in call) (c *Context, err error) {
+	var code Code
+	err = th.port.Call(func() {
+		if primary && d.primary != nil {
+			c = d.primary
+			d.refs++
+			return
+		}
+		c = &Context{dev: d, primary: primary, isolated: cfg.Isolated, domain: &sim.Domain{}, pages: d.memory.shared}
+		if cfg.Isolated {
+			c.pages = newPageTable(d.hw)
+		}
+		c.stream = &Stream{ctx: c, dev: d, def: true}
+		if code = c.stream.make(StreamConfig{}); code != 0 {
+			return
+		}
+		c.stream.q.Share() // it serves whoever names no stream
+		c.handle = d.rt.handles.add(contextHandle, c)
+		d.contexts = append(d.contexts, c)
+		if primary {
+			d.primary = c
+			d.refs = 1
+		}
+	})
+	if err != nil {
+		return nil, th.blocked(in.name, nil, err)
+	}
+	if code != 0 {
+		return nil, th.noStream(d, code, in)
+	}
 	return c, nil
 }
 
@@ -119,16 +97,19 @@ func (th *Thread) newContext(d *Device, in call) (*Context, error) {
 func (th *Thread) SetCurrentContext(c *Context) (err error) {
 	t := th.begin(callSetContext)
 	defer func() { th.end(callSetContext, t, err) }()
-	if c == nil || c.destroyed {
-		return th.fail(InvalidParam, callSetContext.name, "context is null or destroyed", "EE1017: create it or set the device again")
+	if c == nil {
+		return th.fail(InvalidParam, callSetContext.name, "context is null", "")
 	}
-	th.ctx = c
+	if c.destroyed.Load() {
+		return th.failAs(InvalidParam, "EE1017", callSetContext.name, "context is destroyed", "create a new one or set the device again")
+	}
+	th.setContext(c)
 	return nil
 }
 
 // CurrentContext is the thread's context (aclrtGetCurrentContext).
 func (th *Thread) CurrentContext() (*Context, error) {
-	return th.context(call{"aclrtGetCurrentContext", 0})
+	return th.context(call{name: "aclrtGetCurrentContext"})
 }
 
 // PushContext makes c current and keeps the one before; PopContext goes back to it. The real runtime has one slot
@@ -147,53 +128,91 @@ func (th *Thread) PopContext() error {
 	if len(th.stack) == 0 {
 		return th.fail(InvalidParam, "context pop", "the stack is empty", "each pop needs a push")
 	}
-	th.ctx = th.stack[len(th.stack)-1]
+	th.setContext(th.stack[len(th.stack)-1])
 	th.stack = th.stack[:len(th.stack)-1]
 	return nil
 }
 
-// DestroyContext finishes the context's streams and destroys them; memory stays (aclrtDestroyContext).
+// DestroyContext finishes the context's streams and destroys them; memory stays, but for that of an isolated context
+// (aclrtDestroyContext).
 func (th *Thread) DestroyContext(c *Context) (err error) {
 	t := th.begin(callDestroyCtx)
 	defer func() { th.end(callDestroyCtx, t, err) }()
+	if err = th.forbidden(callDestroyCtx); err != nil {
+		return err
+	}
 	switch {
 	case c == nil:
 		return th.fail(ACLInvalidParam, callDestroyCtx.name, "context is null", "")
 	case c.primary:
-		return th.fail(ContextNull, callDestroyCtx.name, "this is the primary context of its device", "EE1017: use aclrtResetDevice")
-	case c.destroyed:
+		return th.fail(ContextNull, callDestroyCtx.name, "this is the primary context of its device", "use aclrtResetDevice")
+	case c.destroyed.Load():
 		return th.fail(ContextNull, callDestroyCtx.name, "context is destroyed already", "")
 	}
-	return th.destroyContext(c, callDestroyCtx)
+	return th.endContext(c, callDestroyCtx)
 }
 
-func (th *Thread) destroyContext(c *Context, in call) error {
+// endContext finishes and removes everything that c owns.
+func (th *Thread) endContext(c *Context, in call) error {
+	var streams []*Stream
+	if err := th.port.Call(func() { streams = append(append(streams, c.streams...), c.stream) }); err != nil {
+		return th.blocked(in.name, nil, err)
+	}
 	var first error
-	for _, s := range c.dev.streams {
-		if s.ctx != c {
-			continue
-		}
-		if err := th.drain(s); err != nil && first == nil {
+	for _, s := range streams {
+		if err := th.waitStream(s, 0, in); err != nil && first == nil {
 			first = err
 		}
 	}
 	err := th.port.Call(func() {
-		for s := range c.streams {
+		if c.destroyed.Load() {
+			return
+		}
+		c.destroyed.Store(true)
+		for _, s := range streams {
 			s.remove()
 		}
-		c.stream.remove()
+		c.streams = nil
+		for _, k := range c.kernels {
+			k.unload()
+		}
+		c.kernels = nil
+		if c.isolated {
+			c.dev.memory.freeTable(c.pages)
+		}
+		d := c.dev
+		for i, x := range d.contexts {
+			if x == c {
+				d.contexts = append(d.contexts[:i], d.contexts[i+1:]...)
+				break
+			}
+		}
+		if d.primary == c {
+			d.primary = nil
+		}
+		d.rt.handles.remove(c.handle)
 	})
-	c.destroyed = true
+	c.hostCalls.Swap(nil).end()
 	if first == nil {
 		first = th.blocked(in.name, nil, err)
 	}
 	return first
 }
 
-// context is the current context, or the error of a call that needs one.
+// context is the current context, or the error of a call that needs one. A thread leaves a destroyed context here.
 func (th *Thread) context(c call) (*Context, error) {
-	if th.ctx == nil || th.ctx.destroyed {
-		return nil, th.fail(ContextNull, c.name, "this thread has no current context", "call SetDevice or SetCurrentContext first")
+	if th.ctx != nil && th.ctx.destroyed.Load() {
+		th.setContext(nil)
+		return nil, th.fail(ContextNull, c.name, "the current context is destroyed", "make another one current")
+	}
+	if th.ctx == nil {
+		return nil, th.fail(ContextNull, c.name, "this thread has no current context", "call aclrtSetDevice or aclrtSetCurrentContext first")
 	}
 	return th.ctx, nil
+}
+
+// Allocated is the bytes that were allocated in the context and are not freed yet.
+func (th *Thread) Allocated(c *Context) (n int64, err error) {
+	err = th.port.Call(func() { n = c.bytes })
+	return n, th.blocked("context memory", nil, err)
 }

@@ -51,7 +51,11 @@ func (th *Thread) MemcpyAsync(dst, src Ptr, n int64, s *Stream) error {
 	if !ok {
 		return th.fail(InvalidParam, callMemcpyAsync.name, fmt.Sprintf("%d bytes from 0x%x to 0x%x leave the memory of the devices", n, uint64(src), uint64(dst)), "")
 	}
-	return th.submit(s, copyTask(dst, src, n, dir), nil, callMemcpyAsync)
+	if err := th.reach(s.dev, dst, src, callMemcpyAsync); err != nil {
+		return err
+	}
+	t := copyTask(dst, src, n, dir)
+	return th.submit(s, &t, nil, callMemcpyAsync)
 }
 
 func copyTask(dst, src Ptr, n int64, dir trace.Dir) sim.Task {
@@ -85,7 +89,24 @@ func (th *Thread) Memcpy(dst, src Ptr, n int64) error {
 	if !ok || n < 0 {
 		return th.fail(InvalidParam, callMemcpy.name, fmt.Sprintf("%d bytes from 0x%x to 0x%x leave the memory of the devices", n, uint64(src), uint64(dst)), "")
 	}
+	ctx, err := th.context(callMemcpy)
+	if err != nil {
+		return err
+	}
+	if err := th.reach(ctx.dev, dst, src, callMemcpy); err != nil {
+		return err
+	}
 	return th.copySync(callMemcpy, 0, func(HostMem) sim.Task { return copyTask(dst, src, n, dir) }, nil)
+}
+
+// reach checks that device d may reach both ends of a copy: its own memory, and that of peers it was given access to.
+func (th *Thread) reach(d *Device, dst, src Ptr, c call) error {
+	for _, p := range []Ptr{dst, src} {
+		if o, _ := th.rt.where(p, 1); o != nil && o != d && !d.peers[o.id].Load() {
+			return th.fail(DriverError, c.name, fmt.Sprintf("0x%x lies on device %d, which device %d has no access to", uint64(p), o.id, d.id), "call aclrtDeviceEnablePeerAccess")
+		}
+	}
+	return nil
 }
 
 // Memset fills device memory and returns when it is done (aclrtMemset).
@@ -104,7 +125,7 @@ func (th *Thread) MemsetAsync(dst Ptr, value byte, n int64, s *Stream) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return th.submit(s, sim.Task{Kind: trace.Memset, Engine: trace.EngineDMA, A: uint64(dst), B: uint64(value), C: uint64(n)}, nil, callMemsetAsync)
+	return th.submit(s, &sim.Task{Kind: trace.Memset, Engine: trace.EngineDMA, A: uint64(dst), B: uint64(value), C: uint64(n)}, nil, callMemsetAsync)
 }
 
 // Upload fills device memory from the host: fill writes the bytes, and a copy of that size takes its time on the bus.
@@ -126,6 +147,9 @@ func (th *Thread) Upload(dst Ptr, n int64, fill func([]byte)) error {
 func (th *Thread) copySync(c call, stage int64, task func(HostMem) sim.Task, done func(HostMem)) (err error) {
 	start := th.Clock()
 	defer func() { th.end(c, start, err) }()
+	if err = th.forbidden(c); err != nil {
+		return err
+	}
 	ctx, err := th.context(c)
 	if err != nil {
 		return err
@@ -137,24 +161,44 @@ func (th *Thread) copySync(c call, stage int64, task func(HostMem) sim.Task, don
 		}
 		defer func() { _ = th.FreeHost(h) }() // ours: it is known to be in use
 	}
-	if th.copyQ == nil || th.copyQ.dev != ctx.dev || th.copyQ.destroyed {
-		s := &Stream{dev: ctx.dev, ctx: ctx}
-		var code Code
-		if err := th.port.Call(func() { code = s.make(StreamConfig{Name: "synchronous copies", quiet: true}) }); err != nil {
-			return th.blocked(c.name, nil, err)
-		}
-		if code != 0 {
-			return th.fail(code, c.name, "no stream left for synchronous copies", "")
-		}
-		th.copyQ = s
+	q, err := th.copyQueue(ctx, c)
+	if err != nil {
+		return err
 	}
 	th.task = task(h)
-	if _, err := th.port.Submit(th.copyQ.q, &th.task, nil, syncEntry); err != nil {
+	if _, err := th.port.Submit(q, &th.task, nil, syncEntry); err != nil {
 		return th.blocked(c.name, nil, err)
 	}
-	o, err := th.port.WaitQueue(th.copyQ.q, sim.Everything, 0, c.ns)
+	o, err := th.port.WaitQueue(q, sim.Everything, 0, c.ns)
 	if err = th.blocked(c.name, o.Fault, err); err == nil && done != nil {
 		done(h)
 	}
 	return err
+}
+
+// copyQueue is the thread's hidden queue for synchronous copies in the address space of ctx. It belongs to no failure
+// domain: copies work in a context that has failed.
+func (th *Thread) copyQueue(ctx *Context, c call) (*sim.Queue, error) {
+	if s := th.copyQ; s != nil && s.dev == ctx.dev && s.ctx.pages == ctx.pages {
+		return s.q, nil
+	}
+	th.dropCopyStream()
+	s := &Stream{dev: ctx.dev, ctx: ctx, hidden: true}
+	var code Code
+	if err := th.port.Call(func() { code = s.make(StreamConfig{Name: "synchronous copies"}) }); err != nil {
+		return nil, th.blocked(c.name, nil, err)
+	}
+	if code != 0 {
+		return nil, th.fail(code, c.name, "no stream left for synchronous copies", "")
+	}
+	th.copyQ = s
+	return s.q, nil
+}
+
+// dropCopyStream gives the hidden queue up; nothing is under way on it.
+func (th *Thread) dropCopyStream() {
+	if s := th.copyQ; s != nil {
+		_ = th.port.Call(s.remove) // an interrupt has been reported where it was met
+		th.copyQ = nil
+	}
 }

@@ -6,16 +6,30 @@ type call struct {
 	ns   int64
 }
 
+// launchNs is the cost of a launch; it stands apart since the launch path must not load it from memory.
+const launchNs = 3000
+
 // The calls and what they cost the host thread, in ns of its clock. The order of magnitude is that of a launch on a
 // real host (a few microseconds); waiting is charged on return.
 var (
+	callThread        = call{"thread start", 1000}
+	callJoin          = call{"thread join", 500}
+	callLock          = call{"mutex lock", 50}
+	callUnlock        = call{"mutex unlock", 50}
+	callSend          = call{"channel send", 50}
+	callRecv          = call{"channel receive", 50}
 	callSetDevice     = call{"aclrtSetDevice", 5000}
 	callResetDevice   = call{"aclrtResetDevice", 20000}
+	callPeer          = call{"aclrtDeviceEnablePeerAccess", 10000}
 	callCreateContext = call{"aclrtCreateContext", 20000}
 	callSetContext    = call{"aclrtSetCurrentContext", 100}
 	callDestroyCtx    = call{"aclrtDestroyContext", 20000}
 	callCreateStream  = call{"aclrtCreateStream", 20000}
 	callDestroyStream = call{"aclrtDestroyStream", 10000}
+	callAbortStream   = call{"aclrtStreamAbort", abortNs}
+	callStopStream    = call{"aclrtStreamStop", 5000}
+	callStreamAttr    = call{"aclrtSetStreamAttribute", 1000}
+	callStateCallback = call{"aclrtRegStreamStateCallback", 1000}
 	callSyncStream    = call{"aclrtSynchronizeStream", 4000}
 	callSyncDevice    = call{"aclrtSynchronizeDevice", 4000}
 	callQueryStream   = call{"aclrtStreamQuery", 1000}
@@ -23,9 +37,21 @@ var (
 	callDestroyEvent  = call{"aclrtDestroyEvent", 1000}
 	callRecordEvent   = call{"aclrtRecordEvent", 1500}
 	callWaitEvent     = call{"aclrtStreamWaitEvent", 1500}
+	callResetEvent    = call{"aclrtResetEvent", 1500}
 	callSyncEvent     = call{"aclrtSynchronizeEvent", 4000}
 	callQueryEvent    = call{"aclrtQueryEventStatus", 1000}
 	callElapsed       = call{"aclrtEventElapsedTime", 1000}
+	callCreateNotify  = call{"aclrtCreateNotify", 2000}
+	callDestroyNotify = call{"aclrtDestroyNotify", 1000}
+	callRecordNotify  = call{"aclrtRecordNotify", 1500}
+	callWaitNotify    = call{"aclrtWaitAndResetNotify", 1500}
+	callValueWrite    = call{"aclrtValueWrite", 1500}
+	callValueWait     = call{"aclrtValueWait", 1500}
+	callHostFunc      = call{"aclrtLaunchHostFunc", 3000}
+	callCallback      = call{"aclrtLaunchCallback", 3000}
+	callSubscribe     = call{"aclrtSubscribeReport", 5000}
+	callReport        = call{"aclrtProcessReport", 1000}
+	callException     = call{"aclrtExceptionInfoCallbackRegister", 1000}
 	callMalloc        = call{"aclrtMalloc", 2000}
 	callFree          = call{"aclrtFree", 1000}
 	callMallocHost    = call{"aclrtMallocHost", 5000}
@@ -36,10 +62,11 @@ var (
 	callMemsetAsync   = call{"aclrtMemsetAsync", 3000}
 	callMemInfo       = call{"aclrtGetMemInfo", 1000}
 	callLoadKernel    = call{"aclrtBinaryLoad", 10000}
-	callLaunch        = call{"aclrtLaunchKernel", 3000}
+	callFindKernel    = call{"aclrtBinaryGetFunction", 1000}
+	callUnloadKernel  = call{"aclrtBinaryUnLoad", 10000}
+	callLaunch        = call{"aclrtLaunchKernel", launchNs}
 	callLoadModel     = call{"aclmdlLoad", 50000}
 	callExecute       = call{"aclmdlExecuteAsync", 5000}
-	callUnload        = call{"aclmdlUnload", 20000}
 )
 
 // syncEntry is the part of a synchronising call that is spent before it waits.

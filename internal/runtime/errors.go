@@ -4,72 +4,18 @@ import (
 	"fmt"
 	"strings"
 
+	"npu/internal/blackbox/errcode"
 	"npu/internal/sim"
 )
 
-// Code is an aclError.
-type Code int
-
-// Codes that this package returns (ACL_ERROR_RT_* and the ACL layer's).
-const (
-	InvalidParam      Code = 107000
-	InvalidDevice     Code = 107001
-	ContextNull       Code = 107002
-	StreamContext     Code = 107003
-	InvalidHandle     Code = 107017
-	TaskTimeout       Code = 107020
-	ACLInvalidParam   Code = 100000
-	NotSupported      Code = 207000
-	OutOfMemory       Code = 207001
-	NoResource        Code = 207005
-	NoEvent           Code = 207007
-	NoStream          Code = 207008
-	Internal          Code = 507000
-	SchedulerError    Code = 507001
-	ContextRelease    Code = 507007
-	ModelExecute      Code = 507011
-	SDMAError         Code = 507013
-	AICoreTimeout     Code = 507014
-	AICoreException   Code = 507015
-	AICoreTrap        Code = 507016
-	AICPUException    Code = 507018
-	VectorTimeout     Code = 507034
-	VectorException   Code = 507035
-	StreamSyncTimeout Code = 507046
-	EventSyncTimeout  Code = 507047
-	DriverError       Code = 507899
-	EventNotRecorded  Code = InvalidParam
-	TimestampInvalid  Code = 107006
-	RepeatedReset     Code = ContextRelease
-)
-
-var codeNames = map[Code]string{
-	InvalidParam: "ACL_ERROR_RT_PARAM_INVALID", InvalidDevice: "ACL_ERROR_RT_INVALID_DEVICEID", ContextNull: "ACL_ERROR_RT_CONTEXT_NULL",
-	StreamContext: "ACL_ERROR_RT_STREAM_CONTEXT", InvalidHandle: "ACL_ERROR_RT_INVALID_HANDLE", TaskTimeout: "ACL_ERROR_RT_TASK_TIMEOUT",
-	ACLInvalidParam: "ACL_ERROR_INVALID_PARAM", NotSupported: "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", OutOfMemory: "ACL_ERROR_RT_MEMORY_ALLOCATION",
-	NoResource: "ACL_ERROR_RT_RESOURCE_ALLOC_FAIL", NoEvent: "ACL_ERROR_RT_NO_EVENT_RESOURCE", NoStream: "ACL_ERROR_RT_NO_STREAM_RESOURCE",
-	Internal: "ACL_ERROR_RT_INTERNAL_ERROR", SchedulerError: "ACL_ERROR_RT_TS_ERROR", ContextRelease: "ACL_ERROR_RT_CONTEXT_RELEASE_ERROR",
-	ModelExecute: "ACL_ERROR_RT_MODEL_EXECUTE", SDMAError: "ACL_ERROR_RT_SDMA_ERROR", AICoreTimeout: "ACL_ERROR_RT_AICORE_TIMEOUT",
-	AICoreException: "ACL_ERROR_RT_AICORE_EXCEPTION", AICoreTrap: "ACL_ERROR_RT_AICORE_TRAP_EXCEPTION", AICPUException: "ACL_ERROR_RT_AICPU_EXCEPTION",
-	VectorTimeout: "ACL_ERROR_RT_VECTOR_CORE_TIMEOUT", VectorException: "ACL_ERROR_RT_VECTOR_CORE_EXCEPTION",
-	StreamSyncTimeout: "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT", EventSyncTimeout: "ACL_ERROR_RT_EVENT_SYNC_TIMEOUT",
-	DriverError: "ACL_ERROR_RT_DRV_INTERNAL_ERROR", TimestampInvalid: "ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID",
-}
-
-func (c Code) String() string {
-	if n, ok := codeNames[c]; ok {
-		return fmt.Sprintf("%s (%d)", n, int(c))
-	}
-	return fmt.Sprintf("aclError %d", int(c))
-}
-
 // Error is what a runtime call returns: the ACL code, the call, what was wrong and what to do.
 type Error struct {
-	Code   Code
-	Call   string // aclrtMalloc
-	Detail string // what was wrong: argument and value
-	Hint   string // what to do
-	Err    error  // the fault or deadlock behind it, if any
+	Code    Code
+	Message string // message code, EE1017
+	Call    string // aclrtMalloc
+	Detail  string // what was wrong: argument and value
+	Hint    string // what to do
+	Err     error  // the fault or deadlock behind it, if any
 }
 
 func (e *Error) Error() string {
@@ -81,56 +27,80 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		b.WriteString(": " + e.Err.Error())
 	}
-	if e.Hint != "" {
-		b.WriteString(" (" + e.Hint + ")")
+	switch {
+	case e.Hint != "":
+		fmt.Fprintf(&b, " (%s: %s)", e.Message, e.Hint)
+	case e.Message != "":
+		fmt.Fprintf(&b, " (%s)", e.Message)
 	}
 	return b.String()
 }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// faultCode translates a device code; what is not listed is a scheduler error.
-func faultCode(device uint32) Code {
-	switch device {
-	case sim.CodeAICoreTimeout:
-		return AICoreTimeout
-	case sim.CodeAICoreException:
-		return AICoreException
-	case sim.CodeAICoreTrap:
-		return AICoreTrap
-	case sim.CodeAICPUException:
-		return AICPUException
-	case sim.CodeVectorTimeout:
-		return VectorTimeout
-	case sim.CodeVectorException:
-		return VectorException
-	case sim.CodeSDMACopy:
-		return SDMAError
+// text is the message as aclGetRecentErrMsg shows it. It holds no time and no process, so that it is the same in
+// every run.
+func (e *Error) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", e.Message, e.Detail)
+	if e.Err != nil {
+		if e.Detail != "" {
+			b.WriteString(": ")
+		}
+		b.WriteString(e.Err.Error())
 	}
-	return SchedulerError
+	m, _ := errcode.Message(e.Message)
+	if cause := m.Causes; cause != "" {
+		fmt.Fprintf(&b, "\n        Possible Cause: %s", cause)
+	}
+	if hint := e.Hint; hint != "" || m.Next != "" {
+		if hint == "" {
+			hint = m.Next
+		}
+		fmt.Fprintf(&b, "\n        Solution: %s", hint)
+	}
+	fmt.Fprintf(&b, "\n        TraceBack (most recent call last):\n        %s returned %v\n", e.Call, e.Code)
+	return b.String()
+}
+
+// recentMax is how many failures of a thread RecentErrorMessage remembers.
+const recentMax = 16
+
+// keep makes e the thread's last error.
+func (th *Thread) keep(e *Error) error {
+	th.last = e
+	if len(th.recent) == recentMax {
+		th.recent = append(th.recent[:0], th.recent[1:]...)
+	}
+	th.recent = append(th.recent, e)
+	return e
 }
 
 // fail makes the error of a call and keeps it as the thread's last error.
 func (th *Thread) fail(code Code, call, detail, hint string) error {
-	e := &Error{Code: code, Call: call, Detail: detail, Hint: hint}
-	th.last = e
-	return e
+	return th.keep(&Error{Code: code, Message: messageOf(code), Call: call, Detail: detail, Hint: hint})
+}
+
+// failAs is fail with a message code that is not the usual one of the code.
+func (th *Thread) failAs(code Code, message, call, detail, hint string) error {
+	return th.keep(&Error{Code: code, Message: message, Call: call, Detail: detail, Hint: hint})
 }
 
 // blocked turns what a wait met (a deadlock, a fault) into the call's error; nil for neither.
 func (th *Thread) blocked(call string, f *sim.Fault, err error) error {
-	var e *Error
 	switch {
 	case err != nil:
-		e = &Error{Code: SchedulerError, Call: call, Err: err}
+		return th.keep(&Error{Code: SchedulerError, Message: "EE9999", Call: call, Err: err})
 	case f != nil:
-		e = &Error{Code: faultCode(f.Code), Call: call, Err: f,
-			Detail: fmt.Sprintf("stream %d, task %d%s", f.Stream, f.Task&0xffff, th.rt.nameOf(f))}
-	default:
-		return nil
+		return th.keep(th.rt.faultError(call, f))
 	}
-	th.last = e
-	return e
+	return nil
+}
+
+func (rt *Runtime) faultError(call string, f *sim.Fault) *Error {
+	c := faultCode(f.Code)
+	return &Error{Code: c, Message: messageOf(c), Call: call, Err: f,
+		Detail: fmt.Sprintf("stream %d, task %d%s", f.Stream, f.Task&0xffff, rt.nameOf(f))}
 }
 
 // PeekLastError is the last failing call's error, kept (aclrtPeekAtLastError); nil when there is none.
@@ -141,4 +111,33 @@ func (th *Thread) LastError() *Error {
 	e := th.last
 	th.last = nil
 	return e
+}
+
+// RecentErrorMessage is the text of this thread's last failures, newest on top; reading it clears it. It is empty when
+// there is none (aclGetRecentErrMsg).
+func (th *Thread) RecentErrorMessage() string {
+	var b strings.Builder
+	for i := len(th.recent) - 1; i >= 0; i-- {
+		b.WriteString(th.recent[i].text())
+	}
+	th.recent = th.recent[:0]
+	return b.String()
+}
+
+// RunMode says where the program runs.
+type RunMode int
+
+// Run modes. Programs of this runtime run on the host.
+const (
+	RunOnDevice RunMode = iota
+	RunOnHost
+)
+
+// GetRunMode says where the program runs (aclrtGetRunMode); m must not be nil.
+func (th *Thread) GetRunMode(m *RunMode) error {
+	if m == nil {
+		return th.fail(ACLInvalidParam, "aclrtGetRunMode", "the pointer for the run mode is null", "give a place for the result")
+	}
+	*m = RunOnHost
+	return nil
 }

@@ -1,148 +1,200 @@
 package runtime
 
 import (
+	"fmt"
+	"sync/atomic"
+
 	"npu/internal/sim"
-	"npu/internal/trace"
 )
 
 // Event orders streams: a record marks a position of one stream, a wait holds another stream until the mark is
-// reached. It is the event of aclrtCreateEventExWithFlag: a wait belongs to the latest record before it, and passes
-// if there is none.
+// reached. There are three kinds, as the real runtime has them: see CreateEvent, CreateEventWithFlag and
+// CreateEventExWithFlag. An event may be used by several threads.
 type Event struct {
-	hw        *sim.Event
 	dev       *Device
-	gen       uint64 // of the latest record submitted
-	destroyed bool
+	handle    Handle
+	kind      eventKind
+	flags     EventFlags
+	hw        atomic.Pointer[sim.Event] // nil while it has no hardware id
+	gen       atomic.Uint64             // records submitted
+	uses      atomic.Uint64             // descriptors submitted that name hw
+	reset     atomic.Uint64             // gen at the last reset
+	seen      atomic.Uint64             // generation<<16 | thread that has seen it complete
+	destroyed atomic.Bool
+
+	// Under Port.Call.
+	slot  int   // in Device.holders
+	agedT int64 // when the last record was reached, for an event whose id was taken back
 }
 
-// CreateEvent makes an event of the current context's device (aclrtCreateEventExWithFlag).
-func (th *Thread) CreateEvent() (e *Event, err error) {
-	t := th.begin(callCreateEvent)
-	defer func() { th.end(callCreateEvent, t, err) }()
-	ctx, err := th.context(callCreateEvent)
+// eventKind is how an event was made.
+type eventKind uint8
+
+const (
+	plainEvent eventKind = iota // aclrtCreateEvent
+	flagEvent                   // aclrtCreateEventWithFlag
+	softEvent                   // aclrtCreateEventExWithFlag
+)
+
+// EventFlags are the flags of aclrtCreateEventWithFlag.
+type EventFlags uint32
+
+// Event flags.
+const (
+	EventSync           EventFlags = 0x1 // streams can wait for it
+	EventStreamProgress EventFlags = 0x2
+	EventTimeLine       EventFlags = 0x8 // it keeps time
+	EventDeviceUseOnly  EventFlags = 0x10
+	EventExternal       EventFlags = 0x20
+	EventIPC            EventFlags = 0x40
+	eventFlags                     = EventSync | EventStreamProgress | EventTimeLine | EventDeviceUseOnly | EventExternal | EventIPC
+	eventAlone                     = EventDeviceUseOnly | EventExternal | EventIPC // go with no other flag
+)
+
+// CreateEvent makes an event of the current context's device that streams can wait for and that keeps time
+// (aclrtCreateEvent). A wait before the first record is an error; a wait belongs to the latest record at the call.
+func (th *Thread) CreateEvent() (*Event, error) {
+	return th.createEvent(plainEvent, EventSync|EventTimeLine|EventStreamProgress, callCreateEvent)
+}
+
+// CreateEventWithFlag makes an event that is a flag of the hardware (aclrtCreateEventWithFlag): a record sets it,
+// ResetEvent clears it, a wait blocks its stream until it is set, also by a record that comes later. Ids are limited:
+// 207007 when none is left.
+func (th *Thread) CreateEventWithFlag(f EventFlags) (*Event, error) {
+	return th.createEvent(flagEvent, f, callCreateEvent)
+}
+
+// CreateEventExWithFlag makes an event whose state is kept by software (aclrtCreateEventExWithFlag): a wait belongs to
+// the latest record at the call, and does nothing if there is none.
+func (th *Thread) CreateEventExWithFlag(f EventFlags) (*Event, error) {
+	return th.createEvent(softEvent, f, callCreateEvent)
+}
+
+func (th *Thread) createEvent(k eventKind, f EventFlags, c call) (e *Event, err error) {
+	t := th.begin(c)
+	defer func() { th.end(c, t, err) }()
+	if err = th.forbidden(c); err != nil {
+		return nil, err
+	}
+	switch {
+	case f == 0 || f&^eventFlags != 0:
+		return nil, th.fail(InvalidParam, c.name, fmt.Sprintf("flags 0x%x", uint32(f)), "give at least one flag, and known ones only")
+	case f&eventAlone != 0 && f&(f-1) != 0:
+		return nil, th.fail(InvalidParam, c.name, fmt.Sprintf("flags 0x%x", uint32(f)), "EXTERNAL, DEVICE_USE_ONLY and IPC go with no other flag")
+	case f&EventIPC != 0:
+		return nil, th.fail(NotSupported, c.name, "events between processes", "use an event of this process")
+	}
+	ctx, err := th.context(c)
 	if err != nil {
 		return nil, err
 	}
-	e = &Event{dev: ctx.dev}
-	err = th.port.Call(func() { e.hw = ctx.dev.hw.NewEvent() })
-	return e, th.blocked(callCreateEvent.name, nil, err)
+	e = &Event{dev: ctx.dev, kind: k, flags: f}
+	ok := true
+	err = th.port.Call(func() {
+		if k == flagEvent {
+			if ok = e.dev.hw.Events() < e.dev.eventLimit(); !ok {
+				return
+			}
+			e.hw.Store(e.dev.hw.NewEvent())
+		}
+		e.handle = e.dev.rt.handles.add(eventHandle, e)
+	})
+	if err == nil && !ok {
+		return nil, th.fail(NoEvent, c.name, fmt.Sprintf("device %d has no event id left, %d are in use", ctx.dev.id, ctx.dev.eventLimit()), "destroy events that are not used")
+	}
+	return e, th.blocked(c.name, nil, err)
+}
+
+// eventLimit is how many event ids the device has.
+func (d *Device) eventLimit() int {
+	if n := d.hw.Chip().EventMax; n > 0 {
+		return n
+	}
+	return 65536
 }
 
 func (th *Thread) event(e *Event, c call) error {
 	if e == nil {
 		return th.fail(InvalidParam, c.name, "event is null", "")
 	}
-	if e.destroyed {
-		return th.fail(InvalidHandle, c.name, "event is destroyed", "EE1017")
+	if e.destroyed.Load() {
+		return th.fail(InvalidHandle, c.name, "event is destroyed", "")
 	}
 	return nil
 }
 
-// RecordEvent marks the stream's present end (aclrtRecordEvent).
-func (th *Thread) RecordEvent(e *Event, s *Stream) error {
-	if err := th.event(e, callRecordEvent); err != nil {
-		return err
-	}
-	s, err := th.use(s, callRecordEvent)
-	if err != nil {
-		return err
-	}
-	e.gen++
-	return th.submit(s, sim.Task{Kind: trace.EventRecord, A: e.hw.ID(), B: e.gen}, nil, callRecordEvent)
-}
-
-// WaitEvent holds the stream until the event's latest record is reached (aclrtStreamWaitEvent).
-func (th *Thread) WaitEvent(s *Stream, e *Event) error {
-	if err := th.event(e, callWaitEvent); err != nil {
-		return err
-	}
-	s, err := th.use(s, callWaitEvent)
-	if err != nil {
-		return err
-	}
-	if e.gen == 0 {
-		return nil // never recorded: nothing to wait for, no task
-	}
-	return th.submit(s, sim.Task{Kind: trace.EventWait, A: e.hw.ID(), B: e.gen}, nil, callWaitEvent)
-}
-
-// SynchronizeEvent waits on the host for the latest record (aclrtSynchronizeEvent).
-func (th *Thread) SynchronizeEvent(e *Event) (err error) {
-	t := th.Clock()
-	defer func() { th.end(callSyncEvent, t, err) }()
-	if err = th.event(e, callSyncEvent); err != nil {
-		return err
-	}
-	th.port.Spend(syncEntry)
-	_, err = th.port.WaitEvent(e.hw, e.gen, 0, callSyncEvent.ns)
-	return th.blocked(callSyncEvent.name, nil, err)
-}
-
-// QueryEvent says whether the latest record is reached; true if there is none (aclrtQueryEventStatus).
-func (th *Thread) QueryEvent(e *Event) (done bool, err error) {
-	t := th.begin(callQueryEvent)
-	defer func() { th.end(callQueryEvent, t, err) }()
-	if err = th.event(e, callQueryEvent); err != nil {
-		return false, err
-	}
-	gen := e.gen
-	err = th.port.Call(func() {
-		g, _ := e.hw.Reached()
-		done = g >= gen
-	})
-	return done, th.blocked(callQueryEvent.name, nil, err)
-}
-
-// ElapsedTime is the device time from the latest record of a to that of b, in ns (aclrtEventElapsedTime).
-func (th *Thread) ElapsedTime(a, b *Event) (ns int64, err error) {
-	t := th.begin(callElapsed)
-	defer func() { th.end(callElapsed, t, err) }()
-	for _, e := range []*Event{a, b} {
-		if err = th.event(e, callElapsed); err != nil {
-			return 0, err
+// takeID gives e a hardware id for its next record. When none is left it takes one back from an event that is done
+// and merely kept, and waits if there is no such event.
+func (th *Thread) takeID(e *Event, c call) error {
+	d := e.dev
+	_, err := th.port.WaitCond(&d.hw.EventIDs, func() bool {
+		if d.hw.Events() >= d.eventLimit() && !d.ageOne() {
+			return false
 		}
-		if e.gen == 0 {
-			return 0, th.fail(Internal, callElapsed.name, "event was never recorded", "")
+		e.hw.Store(d.hw.NewEvent())
+		e.slot = len(d.holders)
+		d.holders = append(d.holders, e)
+		return true
+	}, 0, 0)
+	return th.blocked(c.name, nil, err)
+}
+
+// ageOne takes the id of the first event that nobody waits for any more.
+func (d *Device) ageOne() bool {
+	for _, e := range d.holders {
+		if e.hw.Load().Through() >= e.uses.Load() {
+			d.unhold(e)
+			e.age()
+			return true
 		}
 	}
-	done := false
-	err = th.port.Call(func() {
-		ga, ta := a.hw.Reached()
-		gb, tb := b.hw.Reached()
-		ns, done = tb-ta, ga >= a.gen && gb >= b.gen
-	})
-	if err == nil && !done {
-		return 0, th.fail(TimestampInvalid, callElapsed.name, "event is not complete", "synchronise first")
-	}
-	return ns, th.blocked(callElapsed.name, nil, err)
+	return false
 }
 
-// DestroyEvent gives the event up; records and waits that are under way keep working (aclrtDestroyEvent).
+// age takes e's hardware id. Under Port.Call.
+func (e *Event) age() {
+	hw := e.hw.Load()
+	if hw == nil {
+		return
+	}
+	_, e.agedT = hw.Reached()
+	e.dev.rt.machine.DropEvent(hw, 0)
+	e.hw.Store(nil)
+	e.uses.Store(0)
+}
+
+// unhold takes e out of the list of events that can do without their id.
+func (d *Device) unhold(e *Event) {
+	last := len(d.holders) - 1
+	if e.slot > last || d.holders[e.slot] != e {
+		return
+	}
+	d.holders[e.slot] = d.holders[last]
+	d.holders[e.slot].slot = e.slot
+	d.holders = d.holders[:last]
+}
+
+// DestroyEvent gives the event up; records and waits that are under way keep working, and its id is released when
+// they are through (aclrtDestroyEvent).
 func (th *Thread) DestroyEvent(e *Event) (err error) {
 	t := th.begin(callDestroyEvent)
 	defer func() { th.end(callDestroyEvent, t, err) }()
+	if e == nil {
+		return th.fail(ACLInvalidParam, callDestroyEvent.name, "event is null", "")
+	}
 	if err = th.event(e, callDestroyEvent); err != nil {
 		return err
 	}
-	e.destroyed = true
-	err = th.port.Call(func() { e.dev.hw.DropEvent(e.hw, 0) })
+	e.destroyed.Store(true)
+	err = th.port.Call(func() {
+		d := e.dev
+		d.rt.handles.remove(e.handle)
+		if hw := e.hw.Load(); hw != nil {
+			if e.kind != flagEvent {
+				d.unhold(e)
+			}
+			d.rt.machine.DropEvent(hw, e.uses.Load())
+		}
+	})
 	return th.blocked(callDestroyEvent.name, nil, err)
 }
-
-// submit puts one task into a stream.
-func (th *Thread) submit(s *Stream, t sim.Task, args []uint64, c call) error {
-	start := th.port.Clock()
-	th.task = t
-	pos, err := th.port.Submit(s.q, &th.task, args, c.ns)
-	if err != nil {
-		return th.blocked(c.name, nil, err)
-	}
-	if th.rt.spans {
-		th.span(c, start, s.id, taskID(pos), nil)
-	}
-	return nil
-}
-
-// taskID is the number of a task in the trace: flip count in the upper half, the 16-bit id, which runs to 65534, in
-// the lower.
-func taskID(pos uint64) uint32 { return uint32(pos/65535)<<16 | uint32(pos%65535) }

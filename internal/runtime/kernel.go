@@ -3,6 +3,7 @@ package runtime
 import (
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 
 	"npu/internal/sim"
 	"npu/internal/sim/cost"
@@ -10,10 +11,12 @@ import (
 	"npu/internal/trace"
 )
 
-// Kernel is a loaded kernel function of the current context's device.
+// Kernel is a loaded kernel function of a context.
 type Kernel struct {
-	dev     *Device
+	ctx     *Context
+	open    atomic.Pointer[Context] // ctx until it is unloaded
 	id      uint32
+	shot    sim.Shot
 	kind    trace.Kind
 	Name    string
 	Account cost.Account // what one launch costs
@@ -40,12 +43,15 @@ type KernelConfig struct {
 func (th *Thread) LoadKernel(c KernelConfig) (k *Kernel, err error) {
 	t := th.begin(callLoadKernel)
 	defer func() { th.end(callLoadKernel, t, err) }()
+	if err = th.forbidden(callLoadKernel); err != nil {
+		return nil, err
+	}
 	ctx, err := th.context(callLoadKernel)
 	if err != nil {
 		return nil, err
 	}
 	run := c.Run
-	k = &Kernel{dev: ctx.dev, Name: c.Name, run: run, in: c.In, out: c.Out}
+	k = &Kernel{ctx: ctx, Name: c.Name, run: run, in: c.In, out: c.Out}
 	k.exec = kernels.Exec{In: make([][]byte, len(c.In)), Out: make([][]byte, len(c.Out)), Workers: th.rt.workers}
 	chip := ctx.dev.hw.Chip()
 	k.Account = cost.Estimate(chip, run.Core, run.Blocks, run.Work)
@@ -68,7 +74,7 @@ func (th *Thread) LoadKernel(c KernelConfig) (k *Kernel, err error) {
 	err = th.port.Call(func() {
 		f.Name, f.Op = th.rt.strings.Intern(c.Name), th.rt.strings.Intern(run.Type)
 		f.Account = th.rt.strings.AddAccount(trace.Account(k.Account.Cycles))
-		k.id = th.rt.machine.Load(f)
+		k.load(f)
 	})
 	return k, th.blocked(callLoadKernel.name, nil, err)
 }
@@ -79,16 +85,27 @@ func (th *Thread) LoadKernel(c KernelConfig) (k *Kernel, err error) {
 func (th *Thread) NewKernel(name string, kind trace.Kind, blocks uint32, blockNs int64, body func(*sim.Call) *sim.Fault) (k *Kernel, err error) {
 	t := th.begin(callLoadKernel)
 	defer func() { th.end(callLoadKernel, t, err) }()
+	if err = th.forbidden(callLoadKernel); err != nil {
+		return nil, err
+	}
 	ctx, err := th.context(callLoadKernel)
 	if err != nil {
 		return nil, err
 	}
-	k = &Kernel{dev: ctx.dev, kind: kind, Name: name, body: body}
+	k = &Kernel{ctx: ctx, kind: kind, Name: name, body: body}
 	err = th.port.Call(func() {
 		id := th.rt.strings.Intern(name)
-		k.id = th.rt.machine.Load(&sim.Function{Kind: kind, Name: id, Op: id, Blocks: blocks, BlockNs: blockNs, Run: body})
+		k.load(&sim.Function{Kind: kind, Name: id, Op: id, Blocks: blocks, BlockNs: blockNs, Run: body})
 	})
 	return k, th.blocked(callLoadKernel.name, nil, err)
+}
+
+// load makes k known to the devices. Under Port.Call.
+func (k *Kernel) load(f *sim.Function) {
+	k.id = k.ctx.dev.rt.machine.Load(f)
+	k.shot = sim.NewShot(f.Kind, k.id)
+	k.ctx.kernels = append(k.ctx.kernels, k)
+	k.open.Store(k.ctx)
 }
 
 // Words is how many argument words a launch of a compiled operator takes.
@@ -154,25 +171,4 @@ func (k *Kernel) mte(f *sim.Fault, what string, i int) *sim.Fault {
 	f.Code = k.fault
 	f.Detail = fmt.Sprintf("%s (%s %d)", f.Detail, what, i)
 	return f
-}
-
-// LaunchKernel puts a launch into the stream (aclrtLaunchKernelWithConfig). The arguments are copied by the call.
-func (th *Thread) LaunchKernel(k *Kernel, args []uint64, s *Stream) error {
-	s, err := th.use(s, callLaunch)
-	if err != nil {
-		return err
-	}
-	if len(args) > sim.ArgWords {
-		return th.fail(NotSupported, callLaunch.name, fmt.Sprintf("%d argument words, a launch carries %d", len(args), sim.ArgWords), "put the arguments into device memory and use LaunchPrepared")
-	}
-	return th.submit(s, sim.Task{Func: k.id, Kind: k.kind}, args, callLaunch)
-}
-
-// LaunchPrepared launches a kernel whose argument block lies in device memory already.
-func (th *Thread) LaunchPrepared(k *Kernel, args Ptr, s *Stream) error {
-	s, err := th.use(s, callLaunch)
-	if err != nil {
-		return err
-	}
-	return th.submit(s, sim.Task{Func: k.id, Kind: k.kind, Args: uint64(args)}, nil, callLaunch)
 }

@@ -11,22 +11,14 @@ import (
 // Ptr is an address on a device's bus: device memory, or pinned host memory.
 type Ptr uint64
 
-// pendingFree is a block that was freed while tasks that may use it were under way.
-type pendingFree struct {
-	addr  uint64
-	after []position
-}
-
-type position struct {
-	q   *sim.Queue
-	pos uint64
-}
-
 // Malloc allocates device memory of the current context's device (aclrtMalloc). The size is rounded up to 32 bytes
 // and padded by the chip's tail padding; addresses are multiples of 512. The content is not initialised.
 func (th *Thread) Malloc(n int64) (p Ptr, err error) {
 	t := th.begin(callMalloc)
 	defer func() { th.end(callMalloc, t, err) }()
+	if err = th.forbidden(callMalloc); err != nil {
+		return 0, err
+	}
 	if n <= 0 {
 		return 0, th.fail(ACLInvalidParam, callMalloc.name, fmt.Sprintf("size %d", n), "ask for at least one byte")
 	}
@@ -39,10 +31,10 @@ func (th *Thread) Malloc(n int64) (p Ptr, err error) {
 	var stats mempool.Stats
 	ok := false
 	err = th.port.Call(func() {
-		d.reclaim()
+		d.memory.reclaim()
 		var a uint64
-		a, ok = d.alloc(size, 0)
-		p, stats = Ptr(a), d.pool.Stats()
+		a, ok = d.memory.alloc(size, ctx, ctx.pages)
+		p, stats = Ptr(a), d.memory.pool.Stats()
 	})
 	if err != nil {
 		return 0, th.blocked(callMalloc.name, nil, err)
@@ -63,10 +55,13 @@ func (th *Thread) Free(p Ptr) (err error) {
 	if p == 0 {
 		return th.fail(ACLInvalidParam, callFree.name, "pointer is null", "")
 	}
+	if err = th.forbidden(callFree); err != nil {
+		return err
+	}
 	var known bool
 	err = th.port.Call(func() {
 		for _, d := range th.rt.devices {
-			if known = d.freeLater(uint64(p)); known {
+			if known = d.memory.freeLater(uint64(p), d.streams); known {
 				return
 			}
 		}
@@ -75,75 +70,6 @@ func (th *Thread) Free(p Ptr) (err error) {
 		return th.fail(DriverError, callFree.name, fmt.Sprintf("0x%x is not the start of a block in use", uint64(p)), "")
 	}
 	return th.blocked(callFree.name, nil, err)
-}
-
-// freeLater frees a block as soon as the tasks that are under way have passed. Under Port.Call.
-func (d *Device) freeLater(addr uint64) bool {
-	if _, ok := d.pool.Size(addr); !ok {
-		return false
-	}
-	f := pendingFree{addr: addr}
-	for _, p := range d.pending {
-		if p.addr == addr {
-			return false
-		}
-	}
-	for _, s := range d.streams {
-		if pos := s.q.Arrived(); pos > s.q.Retired() {
-			f.after = append(f.after, position{s.q, pos})
-		}
-	}
-	d.pending = append(d.pending, f)
-	d.reclaim()
-	return true
-}
-
-// reclaim frees the blocks whose last user has passed. Under Port.Call.
-func (d *Device) reclaim() {
-	k := 0
-	for _, f := range d.pending {
-		busy := false
-		for _, a := range f.after {
-			busy = busy || a.q.Retired() < a.pos
-		}
-		if busy {
-			d.pending[k] = f
-			k++
-			continue
-		}
-		d.release(f.addr)
-	}
-	d.pending = d.pending[:k]
-}
-
-// alloc takes a block and maps its pages. Under Port.Call.
-func (d *Device) alloc(n, align uint64) (uint64, bool) {
-	addr, ok := d.pool.Alloc(n, align)
-	if !ok {
-		return 0, false
-	}
-	n, _ = d.pool.Size(addr)
-	base, _ := d.hw.Memory()
-	for pg := (addr - base) / sim.Page; pg <= (addr+n-1-base)/sim.Page; pg++ {
-		if d.pages[pg]++; d.pages[pg] == 1 {
-			d.space.Map(base+pg*sim.Page, sim.Page, sim.ReadWrite)
-		}
-	}
-	return addr, true
-}
-
-// release gives a block back and unmaps pages without blocks. Under Port.Call.
-func (d *Device) release(addr uint64) {
-	n, ok := d.pool.Free(addr)
-	if !ok {
-		return
-	}
-	base, _ := d.hw.Memory()
-	for pg := (addr - base) / sim.Page; pg <= (addr+n-1-base)/sim.Page; pg++ {
-		if d.pages[pg]--; d.pages[pg] == 0 {
-			d.space.Map(base+pg*sim.Page, sim.Page, sim.NoAccess)
-		}
-	}
 }
 
 // MemInfo is the free and total memory of the current device in bytes, and the most that was ever in use
@@ -156,8 +82,8 @@ func (th *Thread) MemInfo() (free, total, peak int64, err error) {
 		return 0, 0, 0, err
 	}
 	err = th.port.Call(func() {
-		ctx.dev.reclaim()
-		s := ctx.dev.pool.Stats()
+		ctx.dev.memory.reclaim()
+		s := ctx.dev.memory.pool.Stats()
 		free, total, peak = int64(s.Total-s.InUse), int64(s.Total), int64(s.Peak)
 	})
 	return free, total, peak, th.blocked(callMemInfo.name, nil, err)

@@ -196,15 +196,11 @@ func (b *ModelBuilder) Build(name string) (m *Model, err error) {
 		d := b.ctx.dev
 		ids := make([]uint32, len(b.queues))
 		for i := range ids {
-			id, ok := d.streamID()
-			if !ok {
-				failed = sim.ErrNoQueue
-				return
-			}
+			id := d.streamID()
 			ids[i] = id
-			d.rt.strings.NameStream(uint16(d.id), id, fmt.Sprintf("%s stream %d", name, i), 0)
+			d.rt.strings.NameStream(uint16(d.hw.ID()), id, fmt.Sprintf("%s stream %d", name, i), 0)
 		}
-		m.inst, failed = d.rt.machine.NewInstance(d.hw, d.space, p, uint64(m.args), 0, ids)
+		m.inst, failed = d.rt.machine.NewInstance(d.hw, b.ctx.pages.space, p, uint64(m.args), 0, ids)
 	})
 	if err == nil && failed != nil {
 		return nil, th.fail(NoStream, callLoadModel.name, failed.Error(), "EE1023")
@@ -218,7 +214,7 @@ func (th *Thread) ExecuteModel(m *Model, s *Stream) error {
 	if err != nil {
 		return err
 	}
-	return th.submit(s, sim.Task{Kind: trace.ModelExecute, A: m.inst.ID()}, nil, callExecute)
+	return th.submit(s, &sim.Task{Kind: trace.ModelExecute, A: m.inst.ID()}, nil, callExecute)
 }
 
 // SetArg changes one argument word of a launch of the sunk model, on the device; the model must not be executing.

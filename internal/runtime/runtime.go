@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"npu/internal/problem"
@@ -19,6 +20,8 @@ type Config struct {
 	TimingOnly  bool // skip the arithmetic
 	Workers     int  // host threads for the arithmetic; 0 means 1
 	MemoryBytes int64
+	// Visible is what ASCEND_RT_VISIBLE_DEVICES holds: which of the devices the program sees; empty for all.
+	Visible string
 	// Recorder keeps the task trace; nil keeps none. Strings and cycle accounts of the trace go there.
 	Recorder *trace.Recorder
 	// Spans also records the host calls.
@@ -29,12 +32,21 @@ type Config struct {
 type Runtime struct {
 	cfg     Config
 	machine *sim.Machine
-	devices []*Device
+	devices []*Device // the visible ones, as the program numbers them
 	workers *kernels.Workers
 	strings *trace.Recorder
 	hostMem *hostPool
 	spans   bool
 	faults  atomic.Uint64
+	opWait  atomic.Int64 // limit of waits for events on a device in ns, 0 none
+	handles handles
+	calls   calls
+
+	visibleErr error
+	exceptions exceptions
+
+	stateMu sync.Mutex
+	states  []stateCallback // replaced, never changed
 }
 
 // Open makes the devices. Close ends them.
@@ -61,8 +73,18 @@ func Open(c Config) (*Runtime, error) {
 	rt.machine = m
 	rt.workers = kernels.NewWorkers(max(1, c.Workers))
 	rt.hostMem = newHostPool(m)
-	for _, d := range m.Devices() {
-		rt.devices = append(rt.devices, newDevice(rt, d))
+	visible := make([]int, n)
+	for i := range visible {
+		visible[i] = i
+	}
+	if c.Visible != "" {
+		visible, rt.visibleErr = parseVisible(c.Visible, n)
+	}
+	for i, d := range visible {
+		rt.devices = append(rt.devices, newDevice(rt, m.Devices()[d], i))
+	}
+	for _, d := range rt.devices {
+		d.peers = make([]atomic.Bool, len(rt.devices))
 	}
 	m.OnFault(func(*sim.Fault) { rt.faults.Add(1) })
 	return rt, nil
@@ -79,12 +101,28 @@ func (rt *Runtime) Attach() *Thread {
 // first, so that the trace is complete.
 func (rt *Runtime) Close(th *Thread) error {
 	var err error
-	for _, d := range rt.devices {
-		for _, s := range d.streams {
-			if e := th.drain(s); e != nil && err == nil {
-				err = e
+	var services []*service
+	var streams []*Stream
+	first := func(e error) {
+		if e != nil && err == nil {
+			err = e
+		}
+	}
+	first(th.port.Call(func() {
+		for _, d := range rt.devices {
+			streams = append(streams, d.streams...)
+			for _, c := range d.contexts {
+				services = append(services, c.hostCalls.Load())
 			}
 		}
+	}))
+	for _, s := range streams {
+		if !s.destroyed.Load() {
+			first(th.waitStream(s, 0, callSyncStream))
+		}
+	}
+	for _, sv := range append(services, rt.exceptions.service) {
+		sv.end()
 	}
 	th.Detach()
 	rt.machine.Close()
@@ -144,9 +182,9 @@ func (rt *Runtime) nameOf(f *sim.Fault) string {
 
 // Meta describes the runtime's devices for a trace of the program or model of that name.
 func (rt *Runtime) Meta(program string) trace.Meta {
-	c, d := rt.cfg.Chip, rt.devices[0].hw
+	c, d := rt.cfg.Chip, rt.machine.Devices()[0]
 	return trace.Meta{
-		Chip: c.Name, Model: program, Policy: rt.cfg.Policy.String(), Devices: len(rt.devices), ClockMHz: c.CubeMHz,
+		Chip: c.Name, Model: program, Policy: rt.cfg.Policy.String(), Devices: len(rt.machine.Devices()), ClockMHz: c.CubeMHz,
 		CubeCores: d.Units(trace.EngineCube), VectorCores: d.Units(trace.EngineVector), DMAEngines: d.Units(trace.EngineDMA),
 		AICPUs: d.Units(trace.EngineAICPU), WallOrdered: rt.WallOrdered(),
 	}

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"npu/internal/sim"
 )
@@ -13,253 +14,316 @@ type Stream struct {
 	ctx       *Context
 	dev       *Device
 	id        uint32
+	handle    Handle
 	def       bool
-	destroyed bool
+	hidden    bool // the runtime's own
+	flags     StreamFlags
+	priority  int
+	args      uint64                  // device address of its argument ring
+	open      atomic.Pointer[Context] // ctx while plain submissions are welcome, else nil: see use
+	abortTo   atomic.Int64            // an abort goes on until this time
+	destroyed atomic.Bool
+	report    atomic.Pointer[reporter] // runs its callbacks
+	tag       atomic.Uint32
+	overflow  atomic.Bool
 }
+
+// StreamFlags are the flags of aclrtCreateStreamWithConfig.
+type StreamFlags uint32
+
+// Stream flags.
+const (
+	FastLaunch    StreamFlags = 1 << iota // resources for submission are reserved at creation
+	FastSync                              // the host spins while it waits
+	Persistent                            // tasks are kept for a model
+	HugeRing                              // ignored
+	CPUSchedule                           // for the AI CPU's own scheduling
+	DeviceUseOnly                         // only the device submits
+	allStreamFlags
+)
+
+// leastPriority is the number of the lowest priority; 0 is the greatest.
+const leastPriority = 7
 
 // StreamConfig says what a stream is made for (aclrtCreateStreamWithConfig).
 type StreamConfig struct {
 	Name     string // in the trace; empty: its number
 	Priority int    // 0 greatest … 7 least, clamped
-	quiet    bool   // the runtime's own: its doorbells and waits are no interactions of the program
+	Flags    StreamFlags
 }
 
-// CreateStream makes a stream of the current context (aclrtCreateStream).
+// CreateStream makes a stream of the current context (aclrtCreateStream, aclrtCreateStreamWithConfig).
 func (th *Thread) CreateStream(c StreamConfig) (s *Stream, err error) {
 	t := th.begin(callCreateStream)
 	defer func() { th.end(callCreateStream, t, err) }()
+	if err = th.forbidden(callCreateStream); err != nil {
+		return nil, err
+	}
+	if c.Flags >= allStreamFlags {
+		return nil, th.fail(InvalidParam, callCreateStream.name, fmt.Sprintf("flags 0x%x", uint32(c.Flags)), "use the six known bits only")
+	}
 	ctx, err := th.context(callCreateStream)
 	if err != nil {
 		return nil, err
 	}
-	return th.newStream(ctx, c, false, callCreateStream)
-}
-
-func (th *Thread) newStream(ctx *Context, c StreamConfig, def bool, in call) (*Stream, error) {
-	d := ctx.dev
-	s := &Stream{ctx: ctx, dev: d, def: def}
+	s = &Stream{ctx: ctx, dev: ctx.dev, flags: c.Flags}
 	var code Code
-	err := th.port.Call(func() { code = s.make(c) })
-	if err := th.blocked(in.name, nil, err); err != nil {
-		return nil, err
+	err = th.port.Call(func() {
+		if code = s.make(c); code == 0 {
+			ctx.streams = append(ctx.streams, s)
+		}
+	})
+	if err != nil {
+		return nil, th.blocked(callCreateStream.name, nil, err)
 	}
 	if code != 0 {
-		return nil, th.fail(code, in.name, fmt.Sprintf("device %d has no stream left", d.id), "EE1023: destroy streams that are not used")
+		return nil, th.noStream(ctx.dev, code, callCreateStream)
 	}
-	if !def {
-		ctx.streams[s] = true
-	}
+	th.tellState(s, StreamCreated)
 	return s, nil
+}
+
+func (th *Thread) noStream(d *Device, code Code, in call) error {
+	return th.fail(code, in.name, fmt.Sprintf("device %d has no stream left, %d are in use", d.id, d.streamLimit()), "destroy streams that are not used")
+}
+
+// streamLimit is how many streams the device gives out.
+func (d *Device) streamLimit() int {
+	l := d.hw.Chip().Limits
+	switch {
+	case l.StreamsDocumented > 0:
+		return l.StreamsDocumented
+	case l.StreamsPhysical > 0:
+		return l.StreamsPhysical
+	}
+	return 1024
 }
 
 // make creates the hardware queue. Under Port.Call.
 func (s *Stream) make(c StreamConfig) Code {
 	d := s.dev
-	id, ok := d.streamID()
-	if !ok {
+	if !s.hidden && d.public >= d.streamLimit() {
+		return NoResource
+	}
+	chip := d.hw.Chip()
+	qc := sim.QueueConfig{Space: s.ctx.pages.space, Default: s.def, Quiet: s.hidden, Depth: 64}
+	if !s.hidden {
+		qc.Domain = s.ctx.domain
+		qc.Depth = max(64, chip.RingDepth)
+		qc.Usable = min(chip.RingUsable, qc.Depth-1)
+		var ok bool
+		if s.args, ok = d.memory.alloc(uint64(sim.ArgBytes(qc.Depth)), nil, s.ctx.pages); !ok {
+			return NoResource
+		}
+		qc.Args = s.args
+	}
+	s.priority = min(max(c.Priority, 0), leastPriority)
+	qc.Priority = uint8(s.priority)
+	s.id = d.streamID()
+	qc.Stream = s.id
+	q, err := d.rt.machine.NewQueue(d.hw, qc)
+	if err != nil {
+		d.memory.release(s.args)
+		d.ids[s.id] = false
 		return NoStream
 	}
-	depth := max(64, d.hw.Chip().RingDepth)
-	usable := d.hw.Chip().RingUsable
-	args, ok := d.alloc(uint64(sim.ArgBytes(depth)), 0)
-	if !ok {
-		return NoResource
+	s.q = q
+	if !s.hidden {
+		d.public++
+		s.handle = d.rt.handles.add(streamHandle, s)
 	}
-	prio := uint8(min(max(c.Priority, 0), 7))
-	q, err := d.rt.machine.NewQueue(d.hw, sim.QueueConfig{
-		Space: d.space, Priority: prio, Default: s.def, Depth: depth, Usable: min(usable, depth-1), Stream: id, Args: args, Quiet: c.quiet,
-	})
-	if err != nil {
-		d.release(args)
-		d.ids[id] = false
-		return NoResource
-	}
-	s.q, s.id = q, id
 	d.streams = append(d.streams, s)
 	name := c.Name
 	if name == "" {
-		if name = fmt.Sprintf("stream %d", id); s.def {
+		if name = fmt.Sprintf("stream %d", s.id); s.def {
 			name = "default stream"
 		}
 	}
-	d.rt.strings.NameStream(uint16(d.id), id, name, int(prio))
+	d.rt.strings.NameStream(uint16(d.hw.ID()), s.id, name, s.priority)
+	if s.flags&(Persistent|CPUSchedule|DeviceUseOnly) == 0 {
+		s.open.Store(s.ctx)
+	}
 	return 0
 }
 
 // streamID takes the lowest free number.
-func (d *Device) streamID() (uint32, bool) {
+func (d *Device) streamID() uint32 {
 	for i, used := range d.ids {
 		if !used {
 			d.ids[i] = true
-			return uint32(i), true
+			return uint32(i)
 		}
-	}
-	if n := d.hw.Chip().StreamMax; n > 0 && len(d.ids) >= n {
-		return 0, false
 	}
 	d.ids = append(d.ids, true)
-	return uint32(len(d.ids) - 1), true
+	return uint32(len(d.ids) - 1)
 }
 
-// remove takes the queue away. Under Port.Call; the queue is empty.
+// remove takes the queue away. Under Port.Call.
 func (s *Stream) remove() {
-	if s.destroyed {
+	if s.destroyed.Load() {
 		return
 	}
-	s.destroyed = true
+	s.destroyed.Store(true)
+	s.open.Store(nil)
 	d := s.dev
 	d.rt.machine.DropQueue(s.q)
-	d.release(s.q.Args())
-	for i, x := range d.streams {
-		if x == s {
-			d.streams = append(d.streams[:i], d.streams[i+1:]...)
-			break
-		}
+	if s.args != 0 {
+		d.memory.release(s.args)
 	}
-	if int(s.id) < len(d.ids) {
-		d.ids[s.id] = false
-	}
-}
-
-// hiddenStream is the device's stream for the runtime's own tasks (ends of threads), shared by all.
-func (d *Device) hiddenStream(th *Thread, in string) (*Stream, error) {
-	err := th.port.Call(func() {
-		if d.hidden == nil {
-			s := &Stream{dev: d}
-			if s.make(StreamConfig{Name: "runtime", quiet: true}) == 0 {
-				s.q.Share()
-				d.hidden = s
+	drop := func(l []*Stream) []*Stream {
+		for i, x := range l {
+			if x == s {
+				return append(l[:i], l[i+1:]...)
 			}
 		}
-	})
-	if err != nil {
-		return nil, th.blocked(in, nil, err)
+		return l
 	}
-	if d.hidden == nil {
-		return nil, th.fail(NoStream, in, "no stream left for the runtime's own tasks", "")
+	d.streams = drop(d.streams)
+	if !s.hidden {
+		s.ctx.streams = drop(s.ctx.streams)
+		d.public--
+		d.rt.handles.remove(s.handle)
 	}
-	return d.hidden, nil
+	d.ids[s.id] = false
 }
 
-// Share lets several threads submit to the stream; submission then takes a lock. It cannot be undone.
+// Share lets several threads submit to the stream; submission then takes a lock. It cannot be undone. Call it before
+// the other threads submit.
 func (s *Stream) Share() { s.q.Share() }
 
 // ID is the stream's number on its device (aclrtStreamGetId).
 func (s *Stream) ID() uint32 { return s.id }
 
-// use resolves a stream argument for a submission: nil is the current context's default stream.
+// Flags are those that the stream was made with (aclrtStreamGetFlags).
+func (s *Stream) Flags() StreamFlags { return s.flags }
+
+// Priority is the stream's, 0 greatest … 7 least (aclrtStreamGetPriority).
+func (s *Stream) Priority() int { return s.priority }
+
+// use resolves a stream argument for a submission, nil being the current context's default stream, and says why the
+// stream takes none.
 func (th *Thread) use(s *Stream, c call) (*Stream, error) {
+	if s != nil && th.open != nil && s.open.Load() == th.open {
+		return s, nil
+	}
+	if err := th.forbidden(c); err != nil {
+		return nil, err
+	}
+	ctx, err := th.context(c)
+	if err != nil {
+		return nil, err
+	}
 	if s == nil {
-		ctx, err := th.context(c)
-		if err != nil {
-			return nil, err
-		}
-		return ctx.stream, nil
+		s = ctx.stream
 	}
-	if s.destroyed {
-		return nil, th.fail(InvalidHandle, c.name, "stream is destroyed", "EE1017")
+	switch {
+	case s.destroyed.Load():
+		return nil, th.fail(InvalidHandle, c.name, "stream is destroyed", "")
+	case s.ctx != ctx:
+		return nil, th.fail(StreamContext, c.name, fmt.Sprintf("stream %d belongs to another context", s.id), "make its context current")
+	case s.flags&DeviceUseOnly != 0:
+		return nil, th.failAs(InvalidParam, "EE1006", c.name, fmt.Sprintf("stream %d is for the device's use only", s.id), "")
+	case s.flags&(Persistent|CPUSchedule) != 0:
+		return nil, th.fail(NotSupported, c.name, fmt.Sprintf("stream %d keeps its tasks for a model", s.id), "build the model with BuildModel")
 	}
-	if s.ctx != th.ctx {
-		if _, err := th.context(c); err != nil {
-			return nil, err
+	if f := th.failure(ctx); f != nil {
+		return nil, th.keep(th.rt.faultError(c.name, f))
+	}
+	if s.open.Load() == nil {
+		if th.Clock() < s.abortTo.Load() {
+			return nil, th.fail(StreamAbort, c.name, fmt.Sprintf("stream %d is being aborted", s.id), "submit again when the abort has returned")
 		}
-		return nil, th.fail(StreamContext, c.name, fmt.Sprintf("stream %d belongs to another context", s.id), "EE1010: make its context current")
+		s.open.Store(ctx)
 	}
 	return s, nil
 }
 
-// SynchronizeStream waits until everything submitted before is done, and returns the stream's pending fault
-// (aclrtSynchronizeStream).
-func (th *Thread) SynchronizeStream(s *Stream) error { return th.syncStream(s, 0) }
-
-// SynchronizeStreamTimeout is SynchronizeStream with a limit in virtual milliseconds; -1 waits for ever
-// (aclrtSynchronizeStreamWithTimeout).
-func (th *Thread) SynchronizeStreamTimeout(s *Stream, ms int) error {
-	if ms == 0 || ms < -1 {
-		return th.fail(InvalidParam, callSyncStream.name+"WithTimeout", fmt.Sprintf("time-out %d ms", ms), "give -1 (for ever) or more than 0")
-	}
-	return th.syncStream(s, int64(max(ms, 0))*1e6)
-}
-
-func (th *Thread) syncStream(s *Stream, timeout int64) (err error) {
-	t := th.Clock()
-	defer func() { th.end(callSyncStream, t, err) }()
-	if s == nil {
-		ctx, err := th.context(callSyncStream)
-		if err != nil {
-			return err
-		}
-		s = ctx.stream
-	}
-	if s.destroyed {
-		return th.fail(InvalidHandle, callSyncStream.name, "stream is destroyed", "EE1017")
-	}
-	return th.waitStream(s, timeout, callSyncStream)
-}
-
-func (th *Thread) waitStream(s *Stream, timeout int64, c call) error {
-	th.port.Spend(syncEntry)
-	o, err := th.port.WaitQueue(s.q, sim.Everything, timeout, c.ns)
-	if o.Expired {
-		return th.fail(StreamSyncTimeout, c.name, fmt.Sprintf("stream %d is not done after %d ms", s.id, timeout/1e6), "EE1002: the tasks go on")
-	}
-	return th.blocked(c.name, o.Fault, err)
-}
-
-// drain waits for a stream whose owner may be gone.
-func (th *Thread) drain(s *Stream) error {
-	if s.destroyed {
-		return nil
-	}
-	return th.waitStream(s, 0, callSyncStream)
-}
-
-// SynchronizeDevice waits for all streams of the current device (aclrtSynchronizeDevice).
-func (th *Thread) SynchronizeDevice() (err error) {
-	t := th.Clock()
-	defer func() { th.end(callSyncDevice, t, err) }()
-	ctx, err := th.context(callSyncDevice)
-	if err != nil {
-		return err
-	}
-	for _, s := range append([]*Stream(nil), ctx.dev.streams...) {
-		if e := th.drain(s); e != nil && err == nil {
-			err = e
-		}
-	}
-	return err
-}
-
-// QueryStream says whether everything submitted before is done (aclrtStreamQuery).
-func (th *Thread) QueryStream(s *Stream) (done bool, err error) {
-	t := th.begin(callQueryStream)
-	defer func() { th.end(callQueryStream, t, err) }()
-	if s, err = th.use(s, callQueryStream); err != nil {
-		return false, err
-	}
-	pos := s.q.Submitted()
-	err = th.port.Call(func() { done = s.q.Retired() >= pos })
-	return done, th.blocked(callQueryStream.name, nil, err)
-}
-
 // DestroyStream waits for the stream's tasks and destroys it (aclrtDestroyStream).
-func (th *Thread) DestroyStream(s *Stream) (err error) {
+func (th *Thread) DestroyStream(s *Stream) error { return th.destroyStream(s, false) }
+
+// DestroyStreamForce destroys the stream at once; tasks that are not done are dropped (aclrtDestroyStreamForce).
+func (th *Thread) DestroyStreamForce(s *Stream) error { return th.destroyStream(s, true) }
+
+func (th *Thread) destroyStream(s *Stream, force bool) (err error) {
 	t := th.begin(callDestroyStream)
 	defer func() { th.end(callDestroyStream, t, err) }()
-	if s == nil {
-		return th.fail(ACLInvalidParam, callDestroyStream.name, "stream is null", "")
-	}
-	if s.def {
-		return th.fail(InvalidParam, callDestroyStream.name, "this is the default stream of its context", "it goes with the context")
-	}
-	if s, err = th.use(s, callDestroyStream); err != nil {
+	if err = th.ownStream(s, callDestroyStream); err != nil {
 		return err
 	}
-	waitErr := th.waitStream(s, 0, callDestroyStream)
-	err = th.port.Call(s.remove)
-	delete(s.ctx.streams, s)
+	th.tellState(s, StreamDestroying)
+	var waitErr error
+	if !force {
+		waitErr = th.waitStream(s, 0, callDestroyStream)
+	}
+	err = th.port.Call(func() {
+		if !s.destroyed.Load() {
+			if force {
+				th.rt.machine.Abort(s.q, 0)
+			}
+			s.remove()
+		}
+	})
 	if waitErr != nil {
 		return waitErr
 	}
 	return th.blocked(callDestroyStream.name, nil, err)
+}
+
+// ownStream checks the stream argument of a call that manages an explicit stream of the current context.
+func (th *Thread) ownStream(s *Stream, c call) error {
+	if err := th.forbidden(c); err != nil {
+		return err
+	}
+	if s == nil {
+		return th.fail(ACLInvalidParam, c.name, "stream is null", "")
+	}
+	ctx, err := th.context(c)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.destroyed.Load():
+		return th.fail(InvalidHandle, c.name, "stream is destroyed", "")
+	case s.def:
+		return th.fail(InvalidParam, c.name, "this is the default stream of its context", "it lives as long as the context")
+	case s.ctx != ctx:
+		return th.fail(StreamContext, c.name, fmt.Sprintf("stream %d belongs to another context", s.id), "make its context current")
+	}
+	return nil
+}
+
+// abortNs is how long an abort takes on the host's clock; submissions in this time are refused.
+const abortNs = 50_000
+
+// AbortStream ends the stream's running task and drops the queued ones. The stream is usable again when it returns;
+// submissions meanwhile are refused with 107023 (aclrtStreamAbort).
+func (th *Thread) AbortStream(s *Stream) (err error) {
+	t := th.Clock()
+	defer func() { th.end(callAbortStream, t, err) }()
+	if err = th.ownStream(s, callAbortStream); err != nil {
+		return err
+	}
+	err = th.port.Call(func() {
+		if s.destroyed.Load() {
+			return
+		}
+		// From this instant on the stream refuses; what other threads have submitted without knowing is dropped.
+		s.abortTo.Store(th.rt.machine.Now() + abortNs)
+		s.open.Store(nil)
+		th.rt.machine.Abort(s.q, abortNs)
+	})
+	th.port.Spend(callAbortStream.ns)
+	return th.blocked(callAbortStream.name, nil, err)
+}
+
+// StopStream lets the stream's running task end and dispatches nothing more; only destroying it by force, or an abort,
+// gets rid of the rest (aclrtStreamStop).
+func (th *Thread) StopStream(s *Stream) (err error) {
+	t := th.begin(callStopStream)
+	defer func() { th.end(callStopStream, t, err) }()
+	if err = th.ownStream(s, callStopStream); err != nil {
+		return err
+	}
+	err = th.port.Call(func() { th.rt.machine.Stop(s.q) })
+	return th.blocked(callStopStream.name, nil, err)
 }

@@ -1,21 +1,34 @@
 package runtime
 
 import (
+	"sync/atomic"
+
 	"npu/internal/sim"
 	"npu/internal/trace"
 )
 
 // Thread is a host thread: a clock, the current context with its stack, the last error. It belongs to one goroutine.
 type Thread struct {
-	rt    *Runtime
-	port  *sim.Port
+	rt     *Runtime
+	port   *sim.Port
+	ctx    *Context
+	open   *Context // ctx, where a submission needs no further checks; else nil
+	stack  []*Context
+	failed []failure // contexts that this thread knows to have failed
+	inside bool      // runs user code for the runtime: most calls are forbidden
+	last   *Error
+	recent []*Error
+	spans  []hostSpan
+	copyQ  *Stream // hidden stream of synchronous copies
+	report atomic.Pointer[reporter]
+	task   sim.Task // scratch of launches, so that they allocate nothing
+}
+
+// failure is a context that stands still since a task failed under StopOnFailure. It is known to a thread from the
+// call that told it, so that what the thread sees does not depend on how fast the machine is.
+type failure struct {
 	ctx   *Context
-	stack []*Context
-	last  *Error
-	spans []hostSpan
-	copyQ *Stream // hidden stream of synchronous copies
-	ended *sim.Notify
-	task  sim.Task // scratch of launches, so that they allocate nothing
+	fault *sim.Fault
 }
 
 // Clock is the thread's time on the device's time line, in ns.
@@ -24,6 +37,9 @@ func (th *Thread) Clock() int64 { return th.port.Clock() }
 // Runtime is what the thread is attached to.
 func (th *Thread) Runtime() *Runtime { return th.rt }
 
+// ID is the thread's number, from 1, as traces and exceptions show it.
+func (th *Thread) ID() uint16 { return th.port.ID() }
+
 // Work lets the thread's clock go on by ns, as if the host computed for so long.
 func (th *Thread) Work(ns int64) { th.port.Spend(max(0, ns)) }
 
@@ -31,64 +47,64 @@ func (th *Thread) Work(ns int64) { th.port.Spend(max(0, ns)) }
 // more. Order against other threads is then that of wall time, and the trace says so.
 func (th *Thread) Outside(f func()) { th.port.Outside(f) }
 
-// Detach ends the thread.
-func (th *Thread) Detach() {
+// Detach ends the thread. What it has submitted goes on.
+func (th *Thread) Detach() { th.detach(nil) }
+
+// detach ends the thread; last runs in virtual time at its end.
+func (th *Thread) detach(last func()) {
 	th.flushSpans()
-	th.port.Detach(nil)
+	th.dropCopyStream()
+	th.port.Detach(last)
 }
 
-// Child is a thread started by Go.
-type Child struct {
-	ended *sim.Notify
-	err   error
-	done  chan struct{}
+// setContext changes the current context.
+func (th *Thread) setContext(c *Context) {
+	th.ctx = c
+	th.open = nil
+	if c != nil && !th.inside && !th.rt.spans && th.failure(c) == nil {
+		th.open = c
+	}
 }
 
-// Go starts f on a new host thread whose clock begins at this thread's. It inherits the current context, as a child
-// thread does that calls aclrtSetCurrentContext first.
-func (th *Thread) Go(f func(*Thread) error) (*Child, error) {
-	th.port.Spend(1000)
-	port, err := th.port.Spawn()
-	if err != nil {
-		return nil, th.blocked("thread start", nil, err)
-	}
-	c := &Child{done: make(chan struct{})}
-	var q *Stream
-	if err := th.port.Call(func() { c.ended = th.rt.machine.Devices()[0].NewNotify() }); err != nil {
-		return nil, th.blocked("thread start", nil, err)
-	}
-	child := &Thread{rt: th.rt, port: port, ctx: th.ctx}
-	if q, err = th.rt.devices[0].hiddenStream(th, "thread end"); err != nil {
-		return nil, err
-	}
-	go func() {
-		defer close(c.done)
-		port.Adopt()
-		c.err = f(child)
-		// The end of the thread is a record in virtual time: whoever waits for it goes on at that time.
-		_, err := port.Submit(q.q, &sim.Task{Kind: trace.NotifyRecord, A: c.ended.ID()}, nil, 100)
-		if c.err == nil {
-			c.err = child.blocked("thread end", nil, err)
+// failure is the fault that this thread knows c to have failed with.
+func (th *Thread) failure(c *Context) *sim.Fault {
+	for _, f := range th.failed {
+		if f.ctx == c {
+			return f.fault
 		}
-		child.Detach()
-	}()
-	return c, nil
+	}
+	return nil
 }
 
-// Wait blocks until the children have ended, in virtual time, and returns the first error.
-func (th *Thread) Wait(children ...*Child) error {
-	var first error
-	for _, c := range children {
-		_, err := th.port.WaitNotify(c.ended, 0, 500)
-		if err = th.blocked("thread join", nil, err); err == nil {
-			<-c.done // it only has to detach
-			err = c.err
-		}
-		if first == nil {
-			first = err
-		}
+// noteFailure remembers that c has failed.
+func (th *Thread) noteFailure(c *Context, f *sim.Fault) {
+	if th.failure(c) == nil {
+		th.failed = append(th.failed, failure{c, f})
+		th.setContext(th.ctx)
 	}
-	return first
+}
+
+// forbidden is the error of a call that user code run by the runtime must not make: it could wait for itself.
+func (th *Thread) forbidden(c call) error {
+	if !th.inside {
+		return nil
+	}
+	return th.failAs(NotSupported, "EE1016", c.name, "the runtime runs this code as a callback", "allocate, submit and synchronise outside callbacks")
+}
+
+// run makes user code f run on this thread as a callback.
+func (th *Thread) run(f func()) {
+	th.inside = true
+	th.setContext(th.ctx)
+	f()
+	th.inside = false
+	th.setContext(th.ctx)
+}
+
+// LastTask is the stream and the task id of the thread's last submission (aclrtGetThreadLastTaskId); ok is false if
+// there was none.
+func (th *Thread) LastTask() (stream, task uint32, ok bool) {
+	return th.port.Last()
 }
 
 // begin opens a host call: its cost is spent, and the returned clock is the start of its span.
@@ -101,7 +117,7 @@ func (th *Thread) begin(c call) int64 {
 // end closes a host call that submitted no task.
 func (th *Thread) end(c call, start int64, err error) {
 	if th.rt.spans {
-		th.span(c, start, 0, trace.NoTask, err)
+		th.span(c, start, nil, 0, err)
 	}
 }
 
@@ -114,14 +130,16 @@ type hostSpan struct {
 	name string
 }
 
-func (th *Thread) span(c call, start int64, stream, task uint32, err error) {
-	var code uint32
+// span records a call that submitted the task at pos of s; nil for one that submitted nothing.
+func (th *Thread) span(c call, start int64, s *Stream, pos uint64, err error) {
+	x := hostSpan{name: c.name, Span: trace.Span{Start: start, End: max(start+1, th.port.Clock()), Thread: th.port.ID(), Task: trace.NoTask}}
 	if e, ok := err.(*Error); ok && e != nil {
-		code = uint32(e.Code)
+		x.Code = uint32(e.Code)
 	}
-	th.spans = append(th.spans, hostSpan{name: c.name, Span: trace.Span{
-		Start: start, End: max(start+1, th.port.Clock()), Thread: th.port.ID(), Stream: stream, Task: task, Code: code,
-	}})
+	if s != nil {
+		x.Device, x.Stream, x.Task = uint16(s.dev.id), s.id, taskID(pos)
+	}
+	th.spans = append(th.spans, x)
 	if len(th.spans) == spanChunk {
 		th.flushSpans()
 	}
@@ -141,3 +159,7 @@ func (th *Thread) flushSpans() {
 	})
 	th.spans = th.spans[:0]
 }
+
+// taskID is the number of a task in the trace: flip count in the upper half, the 16-bit id, which runs to 65534, in
+// the lower.
+func taskID(pos uint64) uint32 { return uint32(pos/65535)<<16 | uint32(pos%65535) }

@@ -66,7 +66,7 @@ func (m *Machine) drop(q *Queue, to uint64) {
 		d := q.desc()
 		switch d.kind() {
 		case trace.EventRecord, trace.EventWait, trace.EventReset:
-			m.passed(q.dev, q.dev.events[d[5]])
+			m.passed(m.event(d[5]))
 		case trace.HostFunc:
 			if b := m.mailboxes[d[5]]; b.Lost != nil {
 				b.Lost(d[6])
@@ -143,10 +143,10 @@ func (m *Machine) unblock(q *Queue) {
 	}
 	switch d := q.desc(); d.kind() {
 	case trace.EventWait:
-		e := q.dev.events[d[5]]
+		e := m.event(d[5])
 		e.queues = drop(e.queues)
 	case trace.NotifyWait:
-		n := q.notify(d[5])
+		n := m.notify(q, d[5])
 		n.queues = drop(n.queues)
 	case trace.ValueWait:
 		m.valueWaits = drop(m.valueWaits)

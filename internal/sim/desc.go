@@ -8,7 +8,7 @@ import "npu/internal/trace"
 //	word 0  kind 8 | engine 8 | flags 16 | queue 16 | task id 16
 //	word 1  arrival: device ns at which its doorbell reaches the scheduler (0 in sunk programs)
 //	word 2  function 32 | block dim 32
-//	word 3  host thread 16 | copy direction 8 | unused 8 | name 32
+//	word 3  host thread 16 | copy direction 8 | argument words 8 | name 32
 //	word 4  device address of the argument block
 //	word 5  A   word 6  B   word 7  C
 //
@@ -44,6 +44,7 @@ func (d *Desc) function() uint32     { return uint32(d[2]) }
 func (d *Desc) blocks() uint32       { return uint32(d[2] >> 32) }
 func (d *Desc) thread() uint16       { return uint16(d[3]) }
 func (d *Desc) dir() trace.Dir       { return trace.Dir(d[3] >> 16) }
+func (d *Desc) argWords() int        { return int(uint8(d[3] >> 24)) }
 func (d *Desc) name() trace.StringID { return trace.StringID(d[3] >> 32) }
 
 // Task is what a host thread or a compiled model wants done: the operand words of a descriptor before it has a place
@@ -56,6 +57,7 @@ type Task struct {
 	Blocks  uint32 // block dim; 0 takes the function's own
 	Dir     trace.Dir
 	Name    trace.StringID
+	Words   uint8 // argument words at Args, for reports of faults
 	Args    uint64
 	A, B, C uint64
 }
@@ -65,7 +67,7 @@ func (t *Task) put(d *Desc, queue, task, thread uint16, arrival int64) {
 	d[0] = uint64(t.Kind) | uint64(t.Engine)<<8 | uint64(t.Flags)<<16 | uint64(queue)<<32 | uint64(task)<<48
 	d[1] = uint64(arrival)
 	d[2] = uint64(t.Func) | uint64(t.Blocks)<<32
-	d[3] = uint64(thread) | uint64(t.Dir)<<16 | uint64(t.Name)<<32
+	d[3] = uint64(thread) | uint64(t.Dir)<<16 | uint64(t.Words)<<24 | uint64(t.Name)<<32
 	d[4] = t.Args
 	d[5] = t.A
 	d[6] = t.B

@@ -14,15 +14,12 @@ type Device struct {
 	hbm     *window
 	engines [engines]engine
 	dirty   bool
-	peers   uint64 // bit per device that this one may reach
+	peers   []*Space // of each device by number: the address space of it that this one may reach, or nil
 
-	events     []*Event
-	freeEvents []uint32
+	eventCount, notifyCount int
 	// EventIDs is signalled whenever a descriptor that names an event is through: an id may have become free.
-	EventIDs     Cond
-	notifies     []*Notify
-	freeNotifies []uint32
-	call         Call
+	EventIDs Cond
+	call     Call
 }
 
 func newDevice(m *Machine, id int, chip *soc.Chip) (*Device, error) {
@@ -67,15 +64,27 @@ func (d *Device) Bytes(addr uint64, n int) []byte {
 // HugePages prefers 2 MiB pages for a range that is about to be filled.
 func (d *Device) HugePages(addr uint64, n int64) { d.hbm.huge(int64(addr-d.hbm.base), n) }
 
-// SetPeer lets this device reach another one's memory, or not. Call it from Port.Call.
-func (d *Device) SetPeer(o *Device, on bool) {
-	if on {
-		d.peers |= 1 << o.id
-	} else {
-		d.peers &^= 1 << o.id
+// SetPeer lets this device reach what is mapped in an address space of another one; nil takes that away. Call it from
+// Port.Call.
+func (d *Device) SetPeer(o *Device, s *Space) {
+	for len(d.peers) < len(d.m.devices) {
+		d.peers = append(d.peers, nil)
 	}
+	d.peers[o.id] = s
 }
 
-func (d *Device) copyTime(dir trace.Dir, bytes int64) int64 {
-	return cost.CopyNs(d.chip, cost.Dir(dir), bytes)
+// Peer says whether this device may reach another one's memory. Call it from Port.Call.
+func (d *Device) Peer(o *Device) bool { return o.id < len(d.peers) && d.peers[o.id] != nil }
+
+// copyTime is the time of the copy in descriptor c. Between devices it takes the link between them.
+func (d *Device) copyTime(c *Desc) int64 {
+	bytes := int64(c[7])
+	if c.dir() == trace.DeviceToDevice && len(d.m.devices) > 1 && (d.Bytes(c[5], 0) == nil || d.Bytes(c[6], 0) == nil) {
+		link := d.chip.HCCS
+		if link.BytesPerSecond == 0 {
+			link = d.chip.PCIe
+		}
+		return cost.CopyNs(d.chip, cost.DeviceToDevice, 0) + cost.LinkNs(d.chip, link, bytes)
+	}
+	return cost.CopyNs(d.chip, cost.Dir(c.dir()), bytes)
 }

@@ -44,9 +44,9 @@ func (m *Machine) refresh() {
 				// The port is blocked and only the driver can release it, so its request stands still.
 				p.seenSeq = p.seq
 				p.dev = p.req
-				m.events.push(item{p.dev.clock + Doorbell, evRequest | p.requestKey()})
+				m.pending.push(item{p.dev.clock + Doorbell, evRequest | p.requestKey()})
 				if p.dev.timeout > 0 {
-					m.events.push(item{p.dev.clock + p.dev.timeout, evTimeout | p.requestKey()})
+					m.pending.push(item{p.dev.clock + p.dev.timeout, evTimeout | p.requestKey()})
 				}
 			}
 			if c < infOut && c+1+Doorbell < b {
@@ -81,14 +81,14 @@ func (m *Machine) doorbells(p *Port, tail uint32) {
 func (m *Machine) batch(p *Port) int {
 	n := 0
 	for n < batchMax && !m.stopped.Load() {
-		if m.dirty && (len(m.events) == 0 || m.events[0].t > m.now) {
+		if m.dirty && (len(m.pending) == 0 || m.pending[0].t > m.now) {
 			m.dispatch()
 			continue
 		}
-		if len(m.events) == 0 || m.events[0].t >= m.bound {
+		if len(m.pending) == 0 || m.pending[0].t >= m.bound {
 			return n
 		}
-		e := m.events.pop()
+		e := m.pending.pop()
 		switch e.key >> 60 << 60 {
 		case evTimeout, evRequest:
 			if !m.waiting(e.key) {

@@ -162,7 +162,7 @@ func (m *Machine) dispatchEngine(d *Device, e uint8) {
 			}
 			en.started = nil
 		}
-		m.events.push(item{m.now + q.blockNs, evBlocksEnd | uint64(q.id)<<32 | uint64(m.newGroup(q, n, e))})
+		m.pending.push(item{m.now + q.blockNs, evBlocksEnd | uint64(q.id)<<32 | uint64(m.newGroup(q, n, e))})
 	}
 }
 

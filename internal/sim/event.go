@@ -4,6 +4,7 @@ package sim
 // wanted generation, several waiters with one record. It is also a flag, for descriptors that name generation 0: a
 // record sets it, a reset clears it, a wait passes while it is set.
 type Event struct {
+	dev    *Device
 	id     uint32
 	flag   bool
 	gen    uint64
@@ -18,45 +19,57 @@ type Event struct {
 	dying  bool
 }
 
-// NewEvent makes an event. Call it from Port.Call or before anything runs.
+// NewEvent makes an event of the device. Ids are unique in the machine, so that a queue of any device can wait for it.
+// Call it from Port.Call or before anything runs.
 func (d *Device) NewEvent() *Event {
-	if n := len(d.freeEvents); n > 0 {
+	m := d.m
+	d.eventCount++
+	e := &Event{dev: d, id: uint32(len(m.events))}
+	if n := len(m.freeEvents); n > 0 {
 		// The id that has rested longest: a stale use is then more likely to be noticed.
-		e := &Event{id: d.freeEvents[0]}
-		d.freeEvents = d.freeEvents[1:]
-		d.events[e.id] = e
+		e.id = m.freeEvents[0]
+		m.freeEvents = m.freeEvents[1:]
+		m.events[e.id] = e
 		return e
 	}
-	e := &Event{id: uint32(len(d.events))}
-	d.events = append(d.events, e)
+	m.events = append(m.events, e)
 	return e
 }
 
 // Events is how many event ids of the device are taken. Call it from Port.Call.
-func (d *Device) Events() int { return len(d.events) - len(d.freeEvents) }
+func (d *Device) Events() int { return d.eventCount }
 
 // DropEvent gives an event's id back as soon as uses descriptors that name it are through, which is at once if they
 // are. Call it from Port.Call.
-func (d *Device) DropEvent(e *Event, uses uint64) {
+func (m *Machine) DropEvent(e *Event, uses uint64) {
 	e.dying, e.last = true, uses
-	d.tryDrop(e)
+	m.tryDrop(e)
 }
 
-func (d *Device) tryDrop(e *Event) {
-	if e.dying && e.done >= e.last && d.events[e.id] == e {
-		d.events[e.id] = nil
-		d.freeEvents = append(d.freeEvents, e.id)
+func (m *Machine) tryDrop(e *Event) {
+	if e.dying && e.done >= e.last && m.events[e.id] == e {
+		m.events[e.id] = nil
+		m.freeEvents = append(m.freeEvents, e.id)
+		e.dev.eventCount--
 	}
+}
+
+// event is the event that an operand names. Where its id was given back although tasks still named it, waits pass.
+func (m *Machine) event(id uint64) *Event {
+	if e := m.events[id]; e != nil {
+		return e
+	}
+	return &Event{dev: m.devices[0], id: uint32(id), gen: ^uint64(0), flag: true}
 }
 
 // passed counts a descriptor that named e and is through.
-func (m *Machine) passed(d *Device, e *Event) {
+func (m *Machine) passed(e *Event) {
 	e.done++
 	if e.dying {
-		d.tryDrop(e)
+		m.tryDrop(e)
 	}
-	if len(d.EventIDs.ports) > 0 {
-		m.Signal(&d.EventIDs)
+	if len(e.dev.EventIDs.ports) > 0 {
+		m.Signal(&e.dev.EventIDs)
 	}
 }
 

@@ -26,18 +26,20 @@ type Fault struct {
 	Addr   uint64 // address that missed, if HasAddr
 	Detail string // in words
 
-	HasAddr bool
-	Device  int
-	Stream  uint32
-	Task    uint32 // flip count << 16 | task id
-	Time    int64
-	Name    uint32 // string id of the kernel or copy
-	Model   uint32 // model instance, 0 none
-	Thread  uint16 // that submitted it
-	Kind    trace.Kind
-	Func    uint32   // of a kernel
-	Args    uint64   // address of the argument block
-	Words   []uint64 // the operands A, B, C of the descriptor
+	HasAddr  bool
+	Device   int
+	Stream   uint32
+	Task     uint32 // flip count << 16 | task id
+	Time     int64
+	Name     uint32 // string id of the kernel or copy
+	Model    uint32 // model instance, 0 none
+	Thread   uint16 // that submitted it
+	Kind     trace.Kind
+	Func     uint32 // of a kernel
+	Blocks   uint32
+	ArgWords int      // of the argument block, as far as the launch has said
+	Args     uint64   // address of the argument block
+	Words    []uint64 // the operands A, B, C of the descriptor
 }
 
 func (f *Fault) Error() string {
@@ -63,7 +65,7 @@ func (m *Machine) fail(q *Queue, f *Fault) {
 	f.Thread, f.Kind, f.Func = d.thread(), d.kind(), d.function()
 	f.Words = append(f.Words, d[5], d[6], d[7])
 	if f.Kind.Kernel() {
-		f.Args = d[4]
+		f.Args, f.ArgWords, f.Blocks = d[4], d.argWords(), d.blocks()
 		if q.instance != nil {
 			f.Args += q.instance.args
 		}

@@ -83,7 +83,7 @@ func (s *Space) Resolve(addr uint64, n int, want Access) ([]byte, *Fault) {
 		}
 	} else if b := s.dev.m.HostBytes(addr, n); b != nil {
 		return b, nil
-	} else if b := s.dev.peer(addr, n); b != nil {
+	} else if b := s.dev.peer(addr, n, want); b != nil {
 		return b, nil
 	}
 	return nil, &Fault{Code: CodeAICoreException, Addr: addr, HasAddr: true, Detail: fmt.Sprintf("MTE access of %d bytes to an address that is not mapped", n)}
@@ -102,14 +102,13 @@ func (m *Machine) HostBytes(addr uint64, n int) []byte {
 func (m *Machine) HostWindow() (base uint64, bytes int64) { return m.host.base, int64(len(m.host.mem)) }
 
 // peer is memory of another device that this one may reach.
-func (d *Device) peer(addr uint64, n int) []byte {
-	for _, o := range d.m.devices {
-		if o == d || d.peers&(1<<o.id) == 0 {
+func (d *Device) peer(addr uint64, n int, want Access) []byte {
+	for _, s := range d.peers {
+		if s == nil || s.dev.Bytes(addr, n) == nil {
 			continue
 		}
-		w := o.hbm
-		if off := addr - w.base; off < uint64(len(w.mem)) && n >= 0 && uint64(n) <= uint64(len(w.mem))-off {
-			return w.mem[off : off+uint64(n) : off+uint64(n)]
+		if b, f := s.Resolve(addr, n, want); f == nil {
+			return b
 		}
 	}
 	return nil

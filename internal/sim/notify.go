@@ -2,33 +2,37 @@ package sim
 
 // Notify is a flag that one record sets and one wait clears. A record without a waiter is remembered once.
 type Notify struct {
+	dev    *Device
 	id     uint32
 	set    bool
 	queues []*Queue
 	ports  []*Port
 }
 
-// NewNotify makes a notify. Call it from Port.Call or before anything runs.
+// NewNotify makes a notify of the device. Call it from Port.Call or before anything runs.
 func (d *Device) NewNotify() *Notify {
-	if n := len(d.freeNotifies); n > 0 {
-		id := d.freeNotifies[0]
-		d.freeNotifies = d.freeNotifies[1:]
-		d.notifies[id] = &Notify{id: id}
-		return d.notifies[id]
+	m := d.m
+	d.notifyCount++
+	n := &Notify{dev: d, id: uint32(len(m.notifies))}
+	if l := len(m.freeNotifies); l > 0 {
+		n.id = m.freeNotifies[0]
+		m.freeNotifies = m.freeNotifies[1:]
+		m.notifies[n.id] = n
+		return n
 	}
-	n := &Notify{id: uint32(len(d.notifies))}
-	d.notifies = append(d.notifies, n)
+	m.notifies = append(m.notifies, n)
 	return n
 }
 
 // Notifies is how many notifies of the device are in use. Call it from Port.Call.
-func (d *Device) Notifies() int { return len(d.notifies) - len(d.freeNotifies) }
+func (d *Device) Notifies() int { return d.notifyCount }
 
 // DropNotify gives a notify's id back; no task may name it any more. Call it from Port.Call.
-func (d *Device) DropNotify(n *Notify) {
-	if d.notifies[n.id] == n {
-		d.notifies[n.id] = nil
-		d.freeNotifies = append(d.freeNotifies, n.id)
+func (m *Machine) DropNotify(n *Notify) {
+	if m.notifies[n.id] == n {
+		m.notifies[n.id] = nil
+		m.freeNotifies = append(m.freeNotifies, n.id)
+		n.dev.notifyCount--
 	}
 }
 

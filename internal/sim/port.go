@@ -43,8 +43,11 @@ type Port struct {
 	seq     uint32
 	result  result
 	service bool
-	retired bool // under ownership
-	_       cacheLine
+
+	lastStream uint32
+	lastPos    uint64 // of the latest submission, plus 1
+	retired    atomic.Bool
+	_          cacheLine
 
 	// Between the thread and whoever wakes it.
 	done    atomic.Uint32
@@ -105,6 +108,7 @@ func (p *Port) submit(q *Queue, t *Task, args []uint64, cost int64) uint64 {
 	pos := q.tail
 	if len(args) > 0 {
 		t.Args = q.putArgs(pos&q.mask, args)
+		t.Words = uint8(len(args))
 	}
 	p.clock += cost
 	if p.clock <= q.last {
@@ -113,6 +117,7 @@ func (p *Port) submit(q *Queue, t *Task, args []uint64, cost int64) uint64 {
 	q.last = p.clock
 	t.put(&q.ring[pos&q.mask], q.id, q.task, p.id+1, p.clock+Doorbell)
 	q.tail = pos + 1
+	p.lastStream, p.lastPos = q.name, q.tail
 	if q.task++; q.task == 65535 {
 		q.task = 0
 	}
@@ -150,6 +155,15 @@ func (p *Port) waitRoom(q *Queue, tail uint64) error {
 	err := p.block(request{kind: waitRoom, queue: q, pos: tail - q.room*3/4})
 	q.headSeen = q.head.Load()
 	return err
+}
+
+// Last is the stream and the task id of this port's latest submission; ok is false if there was none.
+func (p *Port) Last() (stream, task uint32, ok bool) {
+	if p.lastPos == 0 {
+		return 0, 0, false
+	}
+	pos := p.lastPos - 1
+	return p.lastStream, uint32(pos/65535)<<16 | uint32(pos%65535), true
 }
 
 // ring publishes the clock and one doorbell of q.

@@ -199,6 +199,9 @@ var deadQueue = &Queue{dead: true, state: qOff}
 // Share lets several ports submit to q. It cannot be undone.
 func (q *Queue) Share() { q.shared = true }
 
+// Gone says whether the queue was dropped. Call it from Port.Call.
+func (q *Queue) Gone() bool { return q.dead }
+
 // Submitted is the position after the last submission: the target of a wait for everything so far.
 func (q *Queue) Submitted() uint64 {
 	if q.shared {

@@ -7,6 +7,9 @@ type Mailbox struct {
 	id   uint32
 	jobs []*Job
 	cond Cond
+	busy int // calls that were taken and have not returned
+	// Idle is signalled when a call has returned.
+	Idle Cond
 	// Lost, if not nil, is told of calls that will never be made, since their task was dropped. It runs on the driver.
 	Lost func(call uint64)
 }
@@ -16,6 +19,7 @@ type Job struct {
 	Call  uint64 // operand B of the HostFunc
 	Fault *Fault // the fault to report, if it is a report
 	queue *Queue // waits for the end of the call
+	box   *Mailbox
 }
 
 // NewMailbox makes a mailbox. Call it from Port.Call or before anything runs.
@@ -28,6 +32,12 @@ func (m *Machine) NewMailbox() *Mailbox {
 // ID is the operand of HostFunc.
 func (b *Mailbox) ID() uint64 { return uint64(b.id) }
 
+// Waiting is how many calls nobody has taken yet, Busy how many are being made. Call them from Port.Call.
+func (b *Mailbox) Waiting() int { return len(b.jobs) }
+
+// Busy is described with Waiting.
+func (b *Mailbox) Busy() int { return b.busy }
+
 // Take waits for a call. timeout is in virtual ns, 0 for ever.
 func (p *Port) Take(b *Mailbox, timeout int64) (j *Job, expired bool, err error) {
 	expired, err = p.WaitCond(&b.cond, func() bool {
@@ -36,6 +46,7 @@ func (p *Port) Take(b *Mailbox, timeout int64) (j *Job, expired bool, err error)
 		}
 		j = b.jobs[0]
 		b.jobs = append(b.jobs[:0], b.jobs[1:]...)
+		b.busy++
 		if j.queue != nil && j.Fault == nil {
 			j.queue.startT = p.m.now // the function begins when a thread takes it
 		}
@@ -47,6 +58,8 @@ func (p *Port) Take(b *Mailbox, timeout int64) (j *Job, expired bool, err error)
 // Done says that a call has returned; a queue that waits for it goes on.
 func (p *Port) Done(j *Job) error {
 	return p.Call(func() {
+		j.box.busy--
+		p.m.Signal(&j.box.Idle)
 		q := j.queue
 		if q == nil {
 			return
@@ -66,6 +79,7 @@ func (m *Machine) ReportFaults(b *Mailbox) { m.reports = b }
 
 // post leaves a call in b for the head of q.
 func (m *Machine) post(b *Mailbox, j *Job) {
+	j.box = b
 	b.jobs = append(b.jobs, j)
 	m.Signal(&b.cond)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"npu/internal/sim/cost"
 	"npu/internal/trace"
 )
 
@@ -30,7 +31,7 @@ func (m *Machine) fetch(q *Queue, t int64) {
 // stepLater lets q look at its head descriptor at time t.
 func (m *Machine) stepLater(q *Queue, t int64) {
 	q.state, q.stepAt = qQueued, t
-	m.events.push(item{t, evStep | uint64(q.id)})
+	m.pending.push(item{t, evStep | uint64(q.id)})
 }
 
 // doorbell counts a submission that found its queue idle.
@@ -65,24 +66,24 @@ func (m *Machine) step(q *Queue) {
 			m.ready(q, f.engine(), f, max(1, blocks), f.BlockNs)
 			return
 		case trace.Memcpy:
-			m.ready(q, trace.EngineDMA, nil, 1, q.dev.copyTime(d.dir(), int64(d[7])))
+			m.ready(q, trace.EngineDMA, nil, 1, q.dev.copyTime(d))
 			return
 		case trace.Memset:
-			m.ready(q, trace.EngineDMA, nil, 1, q.dev.copyTime(trace.DeviceToDevice, int64(d[7])))
+			m.ready(q, trace.EngineDMA, nil, 1, cost.CopyNs(q.dev.chip, cost.DeviceToDevice, int64(d[7])))
 			return
 		case trace.EventRecord:
-			d[6] = m.recordEvent(q, q.dev.events[d[5]], d[6])
+			d[6] = m.recordEvent(q, m.event(d[5]), d[6])
 		case trace.EventWait:
-			if !m.waitEvent(q, q.dev.events[d[5]], d) {
+			if !m.waitEvent(q, m.event(d[5]), d) {
 				return
 			}
 		case trace.EventReset:
-			e := q.dev.events[d[5]]
+			e := m.event(d[5])
 			e.flag, e.clear = false, e.gen
 		case trace.NotifyRecord:
-			m.recordNotify(q.notify(d[5]))
+			m.recordNotify(m.notify(q, d[5]))
 		case trace.NotifyWait:
-			if !m.waitNotify(q, q.notify(d[5]), d) {
+			if !m.waitNotify(q, m.notify(q, d[5]), d) {
 				return
 			}
 		case trace.HostFunc:
@@ -139,7 +140,7 @@ func (m *Machine) step(q *Queue) {
 			t = a
 			m.doorbell(q)
 		}
-		if m.dirty || t >= m.bound || len(m.events) > 0 && m.events[0].t <= t {
+		if m.dirty || t >= m.bound || len(m.pending) > 0 && m.pending[0].t <= t {
 			m.stepLater(q, t)
 			return
 		}
@@ -154,7 +155,7 @@ func (m *Machine) hold(q *Queue, limit uint64) {
 		q.readyT, q.startT, q.waited = m.now, m.now, true
 		q.waitSeq++
 		if limit > 0 {
-			m.events.push(item{m.now + int64(limit), evWaitLimit | uint64(q.waitSeq)<<16&(1<<60-1) | uint64(q.id)})
+			m.pending.push(item{m.now + int64(limit), evWaitLimit | uint64(q.waitSeq)<<16&(1<<60-1) | uint64(q.id)})
 		}
 	}
 	q.state = qBlocked
@@ -170,11 +171,14 @@ func (m *Machine) limitReached(q *Queue) {
 }
 
 // notify is the notify that an operand names: the instance's own in a sunk queue, else the device's.
-func (q *Queue) notify(id uint64) *Notify {
+func (m *Machine) notify(q *Queue, id uint64) *Notify {
 	if q.instance != nil {
 		return &q.instance.notifies[id]
 	}
-	return q.dev.notifies[id]
+	if n := m.notifies[id]; n != nil {
+		return n
+	}
+	return &Notify{id: uint32(id), set: true} // given back although tasks still named it: waits pass
 }
 
 // loadWord reads a device word of 32 or 64 bits; a bad address is a fault of the task.
@@ -242,7 +246,7 @@ func (m *Machine) retire(q *Queue, end int64) {
 	d := q.desc()
 	switch d.kind() {
 	case trace.EventRecord, trace.EventWait, trace.EventReset:
-		m.passed(q.dev, q.dev.events[d[5]])
+		m.passed(m.event(d[5]))
 	case trace.Memcpy:
 		if dir := d.dir(); dir == trace.HostToDevice || dir == trace.DeviceToHost {
 			m.stats.HostCopies++

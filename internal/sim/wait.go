@@ -52,6 +52,9 @@ type result struct {
 // block makes a request and drives the device until it is answered. It returns a *Deadlock when nothing can ever
 // answer it.
 func (p *Port) block(r request) error {
+	if p.retired.Load() {
+		return ErrRetired
+	}
 	r.clock = p.clock
 	p.req = r
 	p.seq++
@@ -144,7 +147,7 @@ func (p *Port) Serve() {
 func (p *Port) Retire() {
 	m := p.m
 	m.own()
-	p.retired = true
+	p.retired.Store(true)
 	if p.done.Load() == 0 && int64(p.word.Load()>>tailBits) >= infDev {
 		m.refresh() // its request may not have been seen
 		m.unwait(p)
@@ -160,6 +163,16 @@ func (p *Port) Retire() {
 		}
 	}
 	m.parkMu.Unlock()
+}
+
+// Leave ends a port that has been retired. It must not be used again.
+func (p *Port) Leave() {
+	m := p.m
+	m.own()
+	p.word.Store(uint64(infOut)<<tailBits | uint64(p.tail))
+	p.gone = true
+	m.disown()
+	m.kick()
 }
 
 // kickService lets a service drive, where a thread that might depend on it cannot.

@@ -74,7 +74,7 @@ func (m *Machine) checkHolder() {
 	defer m.disown()
 	m.refresh()
 	b, p := m.horizon()
-	if p == nil || len(m.events) > 0 && m.events[0].t < b {
+	if p == nil || len(m.pending) > 0 && m.pending[0].t < b {
 		return
 	}
 	w := p.word.Load()
@@ -200,7 +200,7 @@ func (d *Deadlock) Error() string {
 // deadlock ends the waits of all ports if no event, no thread and no doorbell can ever come. The caller owns the
 // devices and has found nothing to simulate.
 func (m *Machine) deadlock() {
-	if len(m.events) > 0 || m.dirty || m.outside.Load() != 0 || m.unseen() {
+	if len(m.pending) > 0 || m.dirty || m.outside.Load() != 0 || m.unseen() {
 		return
 	}
 	if b, _ := m.horizon(); b != never {

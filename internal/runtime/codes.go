@@ -1,0 +1,91 @@
+package runtime
+
+import (
+	"fmt"
+
+	"npu/internal/blackbox/errcode"
+)
+
+// Code is an aclError. Names and meanings of all codes are the error catalogue's (npu errcode).
+type Code int
+
+// Codes that this package returns.
+const (
+	InvalidParam      Code = 107000
+	InvalidDevice     Code = 107001
+	ContextNull       Code = 107002
+	StreamContext     Code = 107003
+	TimestampInvalid  Code = 107006
+	AddrUnaligned     Code = 107008
+	StreamSubscribe   Code = 107011
+	ThreadSubscribe   Code = 107012
+	NoCallback        Code = 107015
+	InvalidHandle     Code = 107017
+	TaskTimeout       Code = 107020
+	StreamAbort       Code = 107023
+	ACLInvalidParam   Code = 100000
+	NotSupported      Code = 207000
+	OutOfMemory       Code = 207001
+	NoResource        Code = 207005
+	NoEvent           Code = 207007
+	NoStream          Code = 207008
+	NoNotify          Code = 207009
+	Internal          Code = 507000
+	SchedulerError    Code = 507001
+	ContextRelease    Code = 507007
+	ModelExecute      Code = 507011
+	ReportTimeout     Code = 507012
+	SDMAError         Code = 507013
+	AICoreTimeout     Code = 507014
+	AICoreException   Code = 507015
+	AICoreTrap        Code = 507016
+	AICPUException    Code = 507018
+	KernelLookup      Code = 507027
+	VectorTimeout     Code = 507034
+	VectorException   Code = 507035
+	StreamSyncTimeout Code = 507046
+	EventSyncTimeout  Code = 507047
+	DriverError       Code = 507899
+)
+
+func (c Code) String() string {
+	if e, ok := errcode.ACL(int(c)); ok && e.Name != "" {
+		return fmt.Sprintf("%s (%d)", e.Name, int(c))
+	}
+	return fmt.Sprintf("aclError %d", int(c))
+}
+
+// faultCode translates a device code; what is not listed is a scheduler error.
+func faultCode(device uint32) Code {
+	if e, ok := errcode.Scheduler(device); ok && e.ACL != 0 {
+		return Code(e.ACL)
+	}
+	return SchedulerError
+}
+
+// messageOf is the message code (EE1017) that the runtime usually reports with a code.
+func messageOf(c Code) string {
+	switch c {
+	case InvalidDevice:
+		return "EE1001"
+	case StreamSyncTimeout, EventSyncTimeout:
+		return "EE1002"
+	case ACLInvalidParam:
+		return "EE1004"
+	case NotSupported:
+		return "EE1005"
+	case StreamContext:
+		return "EE1010"
+	case InvalidHandle, ContextNull:
+		return "EE1017"
+	case NoCallback, ContextRelease:
+		return "EE1018"
+	case NoEvent, NoStream, NoNotify, NoResource, OutOfMemory:
+		return "EE1023"
+	case InvalidParam, AddrUnaligned, ThreadSubscribe, StreamSubscribe:
+		return "EE1003"
+	case AICoreException, AICoreTimeout, AICoreTrap, VectorException, VectorTimeout:
+		return "EZ9999"
+	}
+	return "EE9999"
+}

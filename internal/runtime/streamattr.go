@@ -1,0 +1,137 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+)
+
+// FailureMode says what a stream does when one of its tasks fails.
+type FailureMode int
+
+// Failure modes (aclrtSetStreamFailureMode).
+const (
+	ContinueOnFailure FailureMode = iota // later tasks run, the next synchronise reports the fault once
+	StopOnFailure                        // later tasks are dropped, every stream of the context reports the fault from then on
+)
+
+// SetStreamFailureMode sets the failure mode (aclrtSetStreamFailureMode). StopOnFailure on one stream switches every
+// stream of its context, and there is no way back.
+func (th *Thread) SetStreamFailureMode(s *Stream, m FailureMode) (err error) {
+	t := th.begin(callStreamAttr)
+	defer func() { th.end(callStreamAttr, t, err) }()
+	if err = th.ownStream(s, callStreamAttr); err != nil {
+		return err
+	}
+	if m != ContinueOnFailure && m != StopOnFailure {
+		return th.fail(InvalidParam, callStreamAttr.name, fmt.Sprintf("failure mode %d", m), "give 0 (continue) or 1 (stop)")
+	}
+	refused := ""
+	err = th.port.Call(func() {
+		c := s.ctx
+		switch {
+		case m == StopOnFailure && !c.stop && s.q.Halted():
+			refused = "the stream has stopped for a failure"
+		case m == StopOnFailure:
+			c.stop = true
+			c.domain.SetStop()
+		case c.stop:
+			refused = "the context's streams stop on failure"
+		}
+	})
+	if err == nil && refused != "" {
+		return th.failAs(NotSupported, "EE1016", callStreamAttr.name, refused, "reset the context instead")
+	}
+	return th.blocked(callStreamAttr.name, nil, err)
+}
+
+// StreamFailureMode is the stream's failure mode (aclrtGetStreamAttribute FAILURE_MODE).
+func (th *Thread) StreamFailureMode(s *Stream) (m FailureMode, err error) {
+	if err = th.ownStream(s, callStreamAttr); err != nil {
+		return 0, err
+	}
+	err = th.port.Call(func() {
+		if s.ctx.stop {
+			m = StopOnFailure
+		}
+	})
+	return m, th.blocked(callStreamAttr.name, nil, err)
+}
+
+// SetStreamTag keeps a number of the user's with the stream (aclrtSetStreamAttribute USER_CUSTOM_TAG).
+func (th *Thread) SetStreamTag(s *Stream, tag uint32) error {
+	if err := th.ownStream(s, callStreamAttr); err != nil {
+		return err
+	}
+	s.tag.Store(tag)
+	return nil
+}
+
+// StreamTag is the number that SetStreamTag has kept.
+func (th *Thread) StreamTag(s *Stream) (uint32, error) {
+	if err := th.ownStream(s, callStreamAttr); err != nil {
+		return 0, err
+	}
+	return s.tag.Load(), nil
+}
+
+// SetStreamOverflowCheck switches the check for overflow of floating-point results (aclrtSetStreamAttribute
+// FLOAT_OVERFLOW_CHECK). It is kept; the simulated cores work in the mode that gives infinities.
+func (th *Thread) SetStreamOverflowCheck(s *Stream, on bool) error {
+	if err := th.ownStream(s, callStreamAttr); err != nil {
+		return err
+	}
+	s.overflow.Store(on)
+	return nil
+}
+
+// StreamOverflowCheck is what SetStreamOverflowCheck has set.
+func (th *Thread) StreamOverflowCheck(s *Stream) (bool, error) {
+	if err := th.ownStream(s, callStreamAttr); err != nil {
+		return false, err
+	}
+	return s.overflow.Load(), nil
+}
+
+// StreamState is a moment in the life of a stream that state callbacks hear of.
+type StreamState int
+
+// Stream states, numbered as those of aclrtRegStreamStateCallback.
+const (
+	StreamCreated    StreamState = 1
+	StreamDestroying StreamState = 2
+)
+
+// stateCallback is a registered function with its name.
+type stateCallback struct {
+	name string
+	f    func(*Stream, StreamState)
+}
+
+// RegisterStreamState has f called, on the thread concerned, after each creation and before each destruction of a
+// stream. Names are unique; a nil f removes the name (aclrtRegStreamStateCallback).
+func (th *Thread) RegisterStreamState(name string, f func(*Stream, StreamState)) error {
+	rt := th.rt
+	rt.stateMu.Lock()
+	defer rt.stateMu.Unlock()
+	i := slices.IndexFunc(rt.states, func(c stateCallback) bool { return c.name == name })
+	switch {
+	case f != nil && i >= 0:
+		return th.fail(InvalidParam, callStateCallback.name, fmt.Sprintf("name %q is taken", name), "remove it first")
+	case f == nil && i < 0:
+		return th.fail(InvalidParam, callStateCallback.name, fmt.Sprintf("name %q is not registered", name), "")
+	case f == nil:
+		rt.states = slices.Delete(slices.Clone(rt.states), i, i+1)
+	default:
+		rt.states = append(slices.Clone(rt.states), stateCallback{name, f})
+	}
+	return nil
+}
+
+func (th *Thread) tellState(s *Stream, st StreamState) {
+	th.rt.stateMu.Lock()
+	all := th.rt.states
+	th.rt.stateMu.Unlock()
+	for _, c := range all {
+		th.run(func() { c.f(s, st) })
+	}
+}
