@@ -1,0 +1,38 @@
+// Package keys holds the bindings of the screens, from which their help is made, and mends what Bubble Tea does to fast
+// typing.
+package keys
+
+import (
+	"github.com/charmbracelet/bubbles/key"
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// Binding is one action with its keys and its help. Group is the heading under which help lists it.
+type Binding struct {
+	key.Binding
+	Group string
+}
+
+// New makes a binding: its keys as Bubble Tea names them, the keys and the action as people read them.
+func New(group, shown, does string, names ...string) Binding {
+	return Binding{key.NewBinding(key.WithKeys(names...), key.WithHelp(shown, does)), group}
+}
+
+// Is reports whether a message is one of the keys.
+func (b Binding) Is(m tea.KeyMsg) bool { return key.Matches(m, b.Binding) }
+
+// Split takes apart the letters that arrived in one read. Bubble Tea gives them as one message of several runes, which
+// no binding matches: "ww" typed fast, or over a slow link, would be lost. Pastes stay whole.
+func Split(m tea.KeyMsg) []tea.KeyMsg {
+	if m.Type != tea.KeyRunes || len(m.Runes) < 2 || m.Paste {
+		return []tea.KeyMsg{m}
+	}
+	out := make([]tea.KeyMsg, len(m.Runes))
+	for i, r := range m.Runes {
+		out[i] = tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: m.Alt}
+		if r == ' ' {
+			out[i].Type = tea.KeySpace
+		}
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package top
+
+import "npu/internal/tui/keys"
+
+// bindings are the keys of the screen. Help and the bottom line are made from them.
+type bindings struct {
+	quit, interrupt, help, back, details                                 keys.Binding
+	up, down, pageUp, pageDown, halfUp, halfDown, first, last            keys.Binding
+	nextPanel, prevPanel, devices, processes, streams, memory, operators keys.Binding
+	filter, sortLeft, sortRight, reverse, tree, ids, view, left, right   keys.Binding
+	pause, slower, faster, reset, stepBack, step, snapshot, redraw, stop keys.Binding
+}
+
+func newBindings() bindings {
+	const look, move, show, time, other = "Look closer", "Move", "Choose what is shown", "Time", "Other"
+	return bindings{
+		details:   keys.New(look, "Enter", "details of the selected row", "enter"),
+		back:      keys.New(look, "Esc", "leave prompt, help, details, filter", "esc"),
+		nextPanel: keys.New(look, "Tab", "next panel", "tab"),
+		prevPanel: keys.New(look, "Shift-Tab", "panel before", "shift+tab"),
+		devices:   keys.New(look, "1", "devices", "1"),
+		processes: keys.New(look, "2", "processes", "2"),
+		streams:   keys.New(look, "3", "streams", "3"),
+		memory:    keys.New(look, "4", "memory", "4"),
+		operators: keys.New(look, "5", "top operators", "5"),
+
+		up:       keys.New(move, "↑ k", "up", "up", "k"),
+		down:     keys.New(move, "↓ j", "down", "down", "j"),
+		pageUp:   keys.New(move, "PgUp", "a page up", "pgup", "ctrl+b"),
+		pageDown: keys.New(move, "PgDn", "a page down", "pgdown", "ctrl+f"),
+		halfUp:   keys.New(move, "Ctrl-U", "half a page up", "ctrl+u"),
+		halfDown: keys.New(move, "Ctrl-D", "half a page down", "ctrl+d"),
+		first:    keys.New(move, "g Home", "first row", "g", "home"),
+		last:     keys.New(move, "G End", "last row", "G", "end"),
+		left:     keys.New(move, "← h", "columns to the left", "left", "h"),
+		right:    keys.New(move, "→ l", "columns to the right", "right", "l"),
+
+		filter:    keys.New(show, "/", "filter rows: expression, KEY=expr, !not", "/"),
+		sortLeft:  keys.New(show, "<", "sort by the column before", "<", ","),
+		sortRight: keys.New(show, ">", "sort by the next column", ">", "."),
+		reverse:   keys.New(show, "R", "turn the order around", "R", "r"),
+		tree:      keys.New(show, "t", "processes below their devices", "t"),
+		ids:       keys.New(show, "i", "physical, logic and bus ids", "i"),
+		view:      keys.New(show, "v", "view: auto, full, compact", "v"),
+
+		pause:    keys.New(time, "Space", "pause, go on", " "),
+		slower:   keys.New(time, "-", "longer interval", "-", "_"),
+		faster:   keys.New(time, "+", "shorter interval", "+", "="),
+		stepBack: keys.New(time, "[", "recording: a frame back", "["),
+		step:     keys.New(time, "]", "recording: a frame on", "]"),
+		reset:    keys.New(time, "0", "forget maxima and means", "0"),
+
+		help:      keys.New(other, "? F1", "this help", "?", "f1"),
+		snapshot:  keys.New(other, "S", "picture of the screen as SVG", "S"),
+		redraw:    keys.New(other, "Ctrl-L", "draw anew", "ctrl+l"),
+		stop:      keys.New(other, "Ctrl-Z", "suspend", "ctrl+z"),
+		quit:      keys.New(other, "q", "quit", "q"),
+		interrupt: keys.New(other, "Ctrl-C", "quit", "ctrl+c"),
+	}
+}
+
+// all lists the bindings in the order of the help.
+func (b *bindings) all() []keys.Binding {
+	return []keys.Binding{
+		b.details, b.back, b.nextPanel, b.prevPanel, b.devices, b.processes, b.streams, b.memory, b.operators,
+		b.up, b.down, b.pageUp, b.pageDown, b.halfUp, b.halfDown, b.first, b.last, b.left, b.right,
+		b.filter, b.sortLeft, b.sortRight, b.reverse, b.tree, b.ids, b.view,
+		b.pause, b.faster, b.slower, b.stepBack, b.step, b.reset,
+		b.help, b.snapshot, b.redraw, b.stop, b.quit, b.interrupt,
+	}
+}

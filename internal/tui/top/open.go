@@ -1,0 +1,29 @@
+package top
+
+import (
+	"errors"
+	"time"
+
+	"npu/internal/smi"
+)
+
+// Open finds the sources of this machine: a recording if one is named, else npu-smi. warn is about a recording that is
+// damaged behind some frame. A machine without npu-smi is no error: its source says so.
+func Open(recording, npuSMI string, interval time.Duration) (src Source, warn, err error) {
+	if recording != "" {
+		r, warn, err := OpenRecording(recording)
+		if err != nil {
+			return nil, nil, err
+		}
+		return r, warn, nil
+	}
+	path, err := smi.Find(npuSMI)
+	var missing *smi.Fault
+	switch {
+	case errors.As(err, &missing):
+		return NewNone(smiName, missing.Says, missing.Try), nil, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	return NewSMI(path, interval), nil, nil
+}

@@ -1,0 +1,112 @@
+package top
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+
+	"npu/internal/problem"
+)
+
+// Format is how frames are printed when there is no screen.
+type Format uint8
+
+// Formats.
+const (
+	Table Format = iota
+	JSON
+	CSVDevices
+	CSVProcesses
+)
+
+// Plain is a run without a screen.
+type Plain struct {
+	Format Format
+	Count  int // frames; 0 until ctx ends or the recording does
+	Select Select
+	Record *Recorder
+}
+
+// Run prints frames of src to out. The error says in words why there was nothing to show, after what could be shown.
+func (p Plain) Run(ctx context.Context, src Source, out io.Writer) error {
+	rows := NewCSV(out, p.Format == CSVProcesses)
+	var f *Frame
+	for n, seq := 0, 0; p.Count == 0 || n < p.Count; n++ {
+		player, recorded := src.(Player)
+		if recorded && p.Count == 1 {
+			_, all := player.Position()
+			player.Step(all)
+		}
+		f = src.Next(ctx, seq)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		seq = f.Seq
+		now := time.Now()
+		if recorded {
+			now = f.Time
+		}
+		if err := p.print(out, rows, p.Select.Apply(f), now, n); err != nil {
+			return err
+		}
+		if err := p.Record.Add(f); err != nil {
+			return err
+		}
+		if recorded {
+			if at, all := player.Position(); at+1 == all {
+				break
+			}
+		}
+	}
+	return Absence(f)
+}
+
+func (p Plain) print(out io.Writer, rows *CSV, f *Frame, now time.Time, n int) error {
+	switch p.Format {
+	case JSON:
+		b := MarshalFrame(f, now)
+		if p.Count == 1 {
+			var nice bytes.Buffer
+			if err := json.Indent(&nice, b, "", "  "); err == nil {
+				b = nice.Bytes()
+			}
+		}
+		_, err := out.Write(append(b, '\n'))
+		return err
+	case Table:
+		if len(f.Devices) == 0 && Absence(f) != nil {
+			return nil // the error says it
+		}
+		if n > 0 {
+			if _, err := io.WriteString(out, "\n"); err != nil {
+				return err
+			}
+		}
+		return PrintTable(out, f, now)
+	}
+	return rows.Write(f)
+}
+
+// Absence is the error of a frame that shows no device, or old ones: what is wrong and what to do first.
+func Absence(f *Frame) error {
+	if f == nil {
+		return nil
+	}
+	for _, s := range f.Sources {
+		if s.State != Failed && s.State != Stale {
+			continue
+		}
+		if s.State == Failed && len(f.Devices) > 0 {
+			continue // another source has devices
+		}
+		msg := s.Says
+		if len(s.Try) > 0 {
+			msg += "; try: " + strings.TrimSpace(s.Try[0])
+		}
+		return problem.Failedf("no fresh figures from %s: %s", s.Name, msg)
+	}
+	return nil
+}
