@@ -50,6 +50,7 @@ offline models, profiling data, dumps and logs.`,
 		newDumpCmd(a),
 		newTraceCmd(a),
 		newSocCmd(a),
+		newCompileCmd(a),
 		newTopCmd(a),
 	)
 	for _, c := range commands(root) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"npu/internal/model/graph"
 	"npu/internal/problem"
 	"npu/internal/tensor"
 )
@@ -152,6 +153,42 @@ func (f *Files) Tensor(name string, only bool, t tensor.DType, s tensor.Shape) (
 		}
 	}
 	return nil, nil
+}
+
+// rawShape is the shape that the size of a raw file leaves for an input: at most one dimension may be open besides a
+// leading batch of 1. nil: there is no such file, or its size does not say it.
+func (f *Files) rawShape(v *graph.Value, only bool) tensor.Shape {
+	path, ok := f.raw[v.Name]
+	if !ok && only {
+		path, ok = f.raw[""]
+	}
+	if !ok || !v.Known || v.DType.Size() == 0 {
+		return nil
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	s := v.Shape.Clone()
+	if len(s) > 1 && s[0] < 0 {
+		s[0] = 1
+	}
+	open, rest := -1, int64(v.DType.Size())
+	for i, n := range s {
+		switch {
+		case n >= 0:
+			rest *= int64(max(n, 1))
+		case open >= 0:
+			return nil
+		default:
+			open = i
+		}
+	}
+	if open < 0 || rest <= 0 || st.Size() == 0 || st.Size()%rest != 0 {
+		return nil
+	}
+	s[open] = int(st.Size() / rest)
+	return s
 }
 
 // readRaw reads little-endian elements in C order; the file's size must be that of the shape.

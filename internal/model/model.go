@@ -66,55 +66,71 @@ func compile(path string, src *onnx.Model, o Options) (*Model, error) {
 		return nil, at(path, err)
 	}
 	m := &Model{Name: g.Name, Path: path, Graph: g}
-	shapes, err := o.shapes(g)
+	return m, m.lower(o)
+}
+
+// lower shapes, optimises and plans the graph as it was read.
+func (m *Model) lower(o Options) error {
+	path, g := m.Path, m.Graph
+	shapes, notes, err := o.shapes(g)
 	if err != nil {
-		return nil, at(path, err)
+		return at(path, err)
 	}
-	notes, err := graph.Bind(g, shapes)
+	m.Notes = append(m.Notes, notes...)
+	notes, err = graph.Bind(g, shapes)
 	if err != nil {
-		return nil, at(path, err)
+		return at(path, err)
 	}
 	m.Notes = append(m.Notes, notes...)
 	if notes, err = graph.Infer(g); err != nil {
-		return nil, at(path, err)
+		return at(path, err)
 	}
 	m.Notes = append(m.Notes, notes...)
 	if _, err = graph.Optimize(g, o.Passes); err != nil {
-		return nil, at(path, err)
+		return at(path, err)
 	}
 	if m.Plan, err = plan.Compile(g); err != nil {
-		return nil, at(path, problem.Mark(problem.Failed, err))
+		return at(path, problem.Mark(problem.Failed, err))
 	}
-	return m, nil
+	return nil
 }
 
 // shapes joins the shapes that were asked for with those of the files. A static input keeps its shape: a file of
-// another one is an error, reported where the file is read, not a wish to change the model.
-func (o Options) shapes(g *graph.Graph) (map[string]tensor.Shape, error) {
-	out := maps.Clone(o.Shapes)
+// another one is an error, reported where the file is read, not a wish to change the model. The size of a raw file gives
+// the one dimension that is open besides a leading batch, which is 1 then.
+func (o Options) shapes(g *graph.Graph) (out map[string]tensor.Shape, notes []string, err error) {
+	out = maps.Clone(o.Shapes)
 	if o.Files == nil {
-		return out, nil
+		return out, nil, nil
 	}
 	var names []string
 	for _, v := range g.Inputs {
 		names = append(names, v.Name)
 	}
 	if err := o.Files.CheckNames("input", names); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if out == nil {
 		out = map[string]tensor.Shape{}
 	}
 	for _, v := range g.Inputs {
+		if _, asked := out[v.Name]; asked || v.Known && v.Shape.Static() {
+			continue
+		}
 		t := o.Files.tensors[v.Name]
 		if t == nil && len(names) == 1 {
 			t = o.Files.tensors[""]
 		}
-		if _, asked := out[v.Name]; t != nil && !asked && !(v.Known && v.Shape.Static()) {
+		if t != nil {
 			out[v.Name] = t.Shape
+			continue
+		}
+		if s := o.Files.rawShape(v, len(names) == 1); s != nil {
+			out[v.Name] = s
+			notes = append(notes, fmt.Sprintf("input %q: shape %v follows from the size of its file", v.Name, s))
 		}
 	}
-	return out, nil
+	return out, notes, nil
 }
 
 // at names the file in an error that does not do so yet, and keeps its class.

@@ -38,6 +38,15 @@ func openOffline(path string, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if src.Open() {
+		b, err := src.Build(nil)
+		if err != nil {
+			return nil, at(path, err)
+		}
+		m := &Model{Name: b.Graph.Name, Path: path, Graph: b.Graph}
+		m.Soc, _ = src.Soc()
+		return m, m.lower(o)
+	}
 	shapes, err := o.offlineShapes(src)
 	if err != nil {
 		return nil, at(path, err)

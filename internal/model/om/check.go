@@ -266,7 +266,7 @@ func (g *Group) checkTasks(m *Model) error {
 		m.noteOnce(fault) // the host executor assigns streams of dynamic-shape models when it runs them
 	}
 	for _, k := range g.Kernels {
-		if !k.ELF {
+		if !k.ELF && !m.Ours() {
 			m.noteOnce(fmt.Sprintf("kernel %q at offset %#x is no device binary (ELF)", k.Name, k.offset))
 		}
 	}

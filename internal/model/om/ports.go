@@ -108,6 +108,9 @@ func (m *Model) Inputs() []Port {
 	var out []Port
 	for i, o := range dataOps(g) {
 		p := Port{Name: o.Name, Bytes: -1}
+		if m.Ours() && len(o.Out) > 0 && o.Out[0].Name != "" {
+			p.Name = o.Out[0].Name
+		}
 		if len(o.Out) > 0 {
 			p.describe(o.Out[0])
 		}
@@ -120,7 +123,7 @@ func (m *Model) Inputs() []Port {
 				p.Bytes = d.Size
 			}
 		}
-		if io != nil && i < len(io.Inputs) && io.Inputs[i].Name == o.Name {
+		if io != nil && i < len(io.Inputs) && io.Inputs[i].Name == p.Name {
 			p.declare(&io.Inputs[i])
 		}
 		if dims := m.gearDims(o); dims != nil {
@@ -166,7 +169,7 @@ func (m *Model) Outputs() []Port {
 
 func (p *Port) describe(d *TensorDesc) {
 	p.DType, p.Format, p.Shape = typeName(d.DType), d.Layout, d.Shape
-	if p.Shape == nil {
+	if p.Shape == nil || len(p.Shape) == 1 && p.Shape[0] == unknownRank {
 		p.Shape = []int64{}
 	}
 	if n, err := shapeOf(p.Shape).Bytes(dtypeOf(d.DType)); err == nil && dtypeOf(d.DType).Bits() > 0 {
@@ -184,6 +187,13 @@ func (p *Port) declare(t *InOutTensor) {
 // outputNames names the outputs: by the name the user gave ("node:0:name" or "name:0"), else after their source. An
 // index at the end stays only where names would be equal without it.
 func (m *Model) outputNames(net *OpDef) []string {
+	if m.Ours() && m.named(net) {
+		names := make([]string, len(net.In))
+		for i, d := range net.In {
+			names[i] = d.Name
+		}
+		return names
+	}
 	given := m.root().Def.Attrs.Strs("attr_model_out_nodes_name")
 	var full []string
 	for i, s := range net.Inputs {
@@ -212,6 +222,11 @@ func (m *Model) outputNames(net *OpDef) []string {
 		}
 	}
 	return short
+}
+
+// named says that the descriptors of the outputs carry their names.
+func (m *Model) named(net *OpDef) bool {
+	return len(net.In) == len(net.Inputs) && !slices.ContainsFunc(net.In, func(d *TensorDesc) bool { return d.Name == "" })
 }
 
 // userName is the last part of "node:index:name", or what stands before the index of "name:index".
