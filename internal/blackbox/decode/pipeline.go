@@ -61,6 +61,9 @@ func feed(ctx context.Context, r io.ReaderAt, off, size, first int64, free chan 
 	n := max(min(first, piece), 1)
 	for at := int64(0); at < size; at, n = at+n, piece {
 		n = min(n, size-at)
+		if ctx.Err() != nil { // a select alone could pick the free block
+			return context.Cause(ctx)
+		}
 		var x *block
 		select {
 		case <-ctx.Done():

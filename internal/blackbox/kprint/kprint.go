@@ -74,7 +74,8 @@ var positions = [...]string{"GM", "UB", "L1", "L0A", "L0B", "L0C", "BIAS", "FIXB
 // Sniff says whether b starts with a block of either form.
 func Sniff(b []byte) bool {
 	return len(b) >= 32 && binary.LittleEndian.Uint32(b[16:]) == legacyMagic && binary.LittleEndian.Uint32(b) >= 32 ||
-		len(b) >= 56 && binary.LittleEndian.Uint16(b[16:]) == ringMagic && binary.LittleEndian.Uint16(b[18:]) <= 2
+		len(b) >= 56 && binary.LittleEndian.Uint16(b[16:]) == ringMagic && binary.LittleEndian.Uint16(b[18:]) <= 2 &&
+			binary.LittleEndian.Uint32(b[12:]) < binary.LittleEndian.Uint32(b)
 }
 
 // SniffWorkspace looks for a block at the start and, since cores that printed nothing leave theirs untouched, at every
