@@ -30,6 +30,7 @@ type runOptions struct {
 	shapes      []string
 	streamCount string
 	policy      string
+	policySet   bool
 	threads     int
 	timingOnly  bool
 	trace       string
@@ -50,17 +51,22 @@ func newRunCmd(a *app) *cobra.Command {
 		Long: `run loads a model, sinks it to a simulated Ascend NPU, computes it and says where the device time went. Without an
 argument it runs the embedded demo, a small digit reader.
 
+A stream program is a text file of streams, events, copies and kernels (docs/stream-programs.md): what it prints, who did
+what when, and the error code of the statement that failed.
+
 Inputs are .npy, .npz or raw little-endian files; an input that is not given is random (--seed) and reported so.
 Exit code 1 means that the work failed (a fault, an output that differs, an operator that is not supported), 2 wrong
 usage, 3 a file that cannot be read.`,
 		Example: `  npu run
   npu run model.onnx -i image=cat.npy -o out/ --trace run.json
+  npu run testdata/streams/missing-wait.stream
   npu run model.onnx --shape x=1x3x224x224 -n 1000 --loop sink --timing-only`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				o.file = args[0]
 			}
+			o.policySet = c.Flags().Changed("policy")
 			return runRun(c.Context(), o)
 		},
 	}
@@ -162,6 +168,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	if o.file == "" {
 		return runDemo(ctx, o, r)
+	}
+	if isStream(o.file) {
+		return runStream(ctx, o)
 	}
 	shapes, err := model.ParseShapes(o.shapes)
 	if err != nil {
