@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +19,9 @@ func newTraceCmd(a *app) *cobra.Command {
 		Use:   "trace",
 		Short: "Look into task traces and convert them",
 		Long: `A trace says what ran on the device, when, and what it waited for. "npu run --trace FILE" records one.
-The commands below read captures (.npt).`,
-		Example: `  npu trace info run.npt
+The commands below read captures (.npt), raw PROF_* directories of real devices, what msprof and torch_npu export (JSON,
+CSV, databases), any Chrome trace (.json, .json.gz), and directories with the data of many devices and ranks.`,
+		Example: `  npu trace info PROF_000001_20260716124543725_00195781ONMNNAML
   npu trace export -f chrome run.npt -o run.json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -26,24 +29,80 @@ The commands below read captures (.npt).`,
 	c.AddCommand(
 		newTraceInfoCmd(a),
 		newTraceStatsCmd(a),
+		newTraceDiffCmd(a),
+		newTraceCriticalCmd(a),
 		newTraceExportCmd(a),
+		newTraceCutCmd(a),
+		newTraceMergeCmd(a),
 		newTraceCheckCmd(a),
+		newTraceQueryCmd(a),
 		newTraceGenCmd(a),
 	)
 	return c
 }
 
-// readTrace opens the trace at path and hands it to show. What could be read of a damaged file is shown before the
-// error is given.
-func readTrace(ctx context.Context, path string, show func(*trace.Trace) error) error {
-	t, damage := load.File(ctx, path)
+// traceInput is how traces are read.
+type traceInput struct {
+	memory string
+	strict bool
+}
+
+func (o *traceInput) flags(c *cobra.Command) {
+	c.Flags().StringVar(&o.memory, "mem", defaultMemory, "memory for the parts of a directory that are read at once")
+	c.Flags().BoolVar(&o.strict, "strict", false, "fail when something is missing, lost or unreadable")
+}
+
+// read opens the traces at paths and hands one made of them to show. What could be read of damaged files is shown before
+// the error is given.
+func (o *traceInput) read(ctx context.Context, paths []string, show func(*trace.Trace) error) error {
+	memory, err := parseSize(o.memory)
+	if err != nil {
+		return problem.Usagef("--mem %w", err)
+	}
+	t, damage := load.Paths(ctx, paths, load.Options{Memory: memory})
 	if t == nil || ctx.Err() != nil {
 		return damage
 	}
 	if err := show(t); err != nil {
 		return err
 	}
+	if damage == nil && o.strict {
+		return incomplete(strings.Join(paths, ", "), t)
+	}
 	return damage
+}
+
+// readTrace is as read, with the default options.
+func readTrace(ctx context.Context, path string, show func(*trace.Trace) error) error {
+	o := traceInput{memory: defaultMemory}
+	return o.read(ctx, []string{path}, show)
+}
+
+const defaultMemory = "4GiB"
+
+// incomplete says what a trace lacks; nil when nothing.
+func incomplete(name string, t *trace.Trace) error {
+	s := &t.Source
+	if len(s.Missing) == 0 && s.BadRecords == 0 && t.Meta.Lost == 0 {
+		return nil
+	}
+	first := ""
+	if len(s.Missing) > 0 {
+		first = ": " + s.Missing[0]
+	}
+	return problem.Failedf("%s: %d things missing, %d records lost, %d records bad%s", name, len(s.Missing), t.Meta.Lost, s.BadRecords, first)
+}
+
+// parseSize reads a number of bytes with a unit: 500MB, 4GiB, 1g.
+func parseSize(s string) (int64, error) {
+	number := strings.TrimRight(s, "KMGTiBkmgtb")
+	unit := strings.ToUpper(s[len(number):])
+	shift, ok := map[string]int{"": 0, "B": 0, "K": 10, "KB": 10, "KIB": 10, "M": 20, "MB": 20, "MIB": 20, "G": 30, "GB": 30, "GIB": 30, "T": 40, "TB": 40, "TIB": 40}[unit]
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !ok || !(v > 0 && v < 1<<20) && !(shift == 0 && v > 0 && v < 1<<60) {
+		return 0, fmt.Errorf("%q: expected a size as 500MB or 4GiB", s)
+	}
+	return int64(v * float64(int64(1)<<shift)), nil
 }
 
 // untilDone passes writes on until ctx is done.
@@ -59,22 +118,31 @@ func (w *untilDone) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
+type traceCheckOptions struct {
+	*app
+	traceInput
+}
+
 func newTraceCheckCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "check FILE",
+	o := &traceCheckOptions{app: a}
+	c := &cobra.Command{
+		Use:   "check FILE|DIR...",
 		Short: "Say whether a trace contradicts itself",
 		Long:  "Looks for tasks that end before they start or overlap within their stream, waits that no record released, and ids that name nothing.",
 		Example: `  npu trace check run.npt
   npu trace check run.npt && npu trace stats run.npt`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return readTrace(c.Context(), args[0], func(t *trace.Trace) error {
+			name := strings.Join(args, ", ")
+			return o.read(c.Context(), args, func(t *trace.Trace) error {
 				if err := t.Check(); err != nil {
-					return problem.Damagedf("%s: %w", args[0], err)
+					return problem.Damagedf("%s: %w", name, err)
 				}
-				_, err := fmt.Fprintf(a.out, "%s: %d tasks and %d host calls, all consistent\n", args[0], t.Tasks.Len(), t.Spans.Len())
+				_, err := fmt.Fprintf(a.out, "%s: %d tasks and %d host calls, all consistent\n", name, t.Tasks.Len(), t.Spans.Len())
 				return err
 			})
 		},
 	}
+	o.flags(c)
+	return c
 }

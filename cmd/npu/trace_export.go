@@ -14,26 +14,29 @@ import (
 
 type traceExportOptions struct {
 	*app
+	traceInput
 	format string
 	out    string
-	file   string
+	files  []string
 }
 
 func newTraceExportCmd(a *app) *cobra.Command {
 	o := &traceExportOptions{app: a}
 	c := &cobra.Command{
-		Use:   "export FILE -o OUT",
+		Use:   "export FILE|DIR... -o OUT",
 		Short: "Convert a trace for other tools",
 		Long: `Formats: ` + strings.Join(export.Names(), ", ") + `. Without --format the suffix of OUT picks one (.json.gz packs Chrome JSON).
-Chrome JSON and Perfetto open in ui.perfetto.dev, pprof with "go tool pprof".`,
+Chrome JSON and Perfetto open in ui.perfetto.dev, pprof with "go tool pprof", Parquet in DuckDB, pandas and the like.`,
 		Example: `  npu trace export -f chrome run.npt -o run.json.gz
+  npu trace export -f parquet rank0_ascend_pt rank1_ascend_pt -o job.parquet
   npu trace export -f csv run.npt -o - | head`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.file = args[0]
+			o.files = args
 			return runTraceExport(c.Context(), o)
 		},
 	}
+	o.flags(c)
 	c.Flags().StringVarP(&o.format, "format", "f", "", "format: "+strings.Join(export.Names(), ", "))
 	c.Flags().StringVarP(&o.out, "output", "o", "", "file to write; - is standard output")
 	return c
@@ -44,7 +47,7 @@ func runTraceExport(ctx context.Context, o *traceExportOptions) error {
 	if err != nil {
 		return err
 	}
-	return readTrace(ctx, o.file, func(t *trace.Trace) error { return writeTrace(ctx, o.streams, o.out, f, t) })
+	return o.read(ctx, o.files, func(t *trace.Trace) error { return writeTrace(ctx, o.streams, o.out, f, t) })
 }
 
 func exportFormat(o *traceExportOptions) (f export.Format, err error) {

@@ -14,29 +14,33 @@ import (
 
 type traceInfoOptions struct {
 	*app
-	json bool
-	file string
+	traceInput
+	json  bool
+	files []string
 }
 
 func newTraceInfoCmd(a *app) *cobra.Command {
 	o := &traceInfoOptions{app: a}
 	c := &cobra.Command{
-		Use:   "info FILE",
-		Short: "Say what a trace holds",
+		Use:   "info FILE|DIR...",
+		Short: "Say what a trace holds, and what it lacks",
+		Long: `Says what a trace holds, what should be there and is not, what could not be read, and what to switch on the next time
+to learn more.`,
 		Example: `  npu trace info run.npt
-  npu trace info --json run.npt`,
-		Args: cobra.ExactArgs(1),
+  npu trace info --json --strict PROF_000001_20260716124543725_00195781ONMNNAML`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.file = args[0]
+			o.files = args
 			return runTraceInfo(c.Context(), o)
 		},
 	}
+	o.flags(c)
 	c.Flags().BoolVar(&o.json, "json", false, "print as JSON")
 	return c
 }
 
 func runTraceInfo(ctx context.Context, o *traceInfoOptions) error {
-	return readTrace(ctx, o.file, func(t *trace.Trace) error {
+	return o.read(ctx, o.files, func(t *trace.Trace) error {
 		in := stats.NewInfo(t)
 		if o.json {
 			return o.printJSON(in)
@@ -59,12 +63,28 @@ func printTraceInfo(s *streams, in *stats.Info) error {
 	if in.Ranks > 0 {
 		add("ranks", fmt.Sprint(in.Ranks))
 	}
+	for _, d := range in.SourceDevices {
+		what := fmt.Sprintf("device %d of its host", d.Device)
+		if d.Rank >= 0 {
+			what = fmt.Sprintf("rank %d, %s", d.Rank, what)
+		}
+		if d.Host != "" {
+			what += " " + d.Host
+		}
+		add(fmt.Sprintf("  device %d", d.ID), what)
+	}
 	add("streams", fmt.Sprint(in.Streams))
 	add("tasks", fmt.Sprint(in.Tasks))
 	for _, kind := range slices.Sorted(maps.Keys(in.ByKind)) {
 		add("  "+kind, fmt.Sprint(in.ByKind[kind]))
 	}
 	add("host calls", fmt.Sprint(in.HostCalls))
+	if in.Counters > 0 {
+		add("counter values", fmt.Sprint(in.Counters))
+	}
+	if in.Steps > 0 {
+		add("steps", fmt.Sprint(in.Steps))
+	}
 	add("device time", s.ns(in.DeviceTimeNs))
 	add("span", s.ns(in.SpanNs))
 	if in.WallOrdered {
@@ -76,8 +96,14 @@ func printTraceInfo(s *streams, in *stats.Info) error {
 	if in.BadRecords > 0 {
 		add("bad records", fmt.Sprint(in.BadRecords))
 	}
+	for _, kind := range slices.Sorted(maps.Keys(in.Records)) {
+		add("in the source: "+kind, fmt.Sprint(in.Records[kind]))
+	}
 	for _, m := range in.Missing {
 		add("missing", m)
+	}
+	for _, h := range in.Hints {
+		add("hint", h)
 	}
 	for _, r := range rows {
 		if _, err := fmt.Fprintf(s.out, "%-24s %s\n", r[0], r[1]); err != nil {

@@ -107,7 +107,9 @@ func TestTrace_errors(t *testing.T) {
 	dir := t.TempDir()
 	jsonFile, cut := filepath.Join(dir, "x.json"), filepath.Join(dir, "cut.npt")
 	whole, _ := os.ReadFile(path)
-	os.WriteFile(jsonFile, []byte("[]"), 0o644)
+	os.WriteFile(jsonFile, []byte("{}"), 0o644)
+	strict := filepath.Join(dir, "strict.json")
+	os.WriteFile(strict, []byte(`[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]`), 0o644)
 	os.WriteFile(cut, whole[:len(whole)-10], 0o644)
 	for _, tt := range []struct {
 		tty  bool
@@ -115,8 +117,18 @@ func TestTrace_errors(t *testing.T) {
 		code int
 		want string
 	}{
-		{false, []string{"trace", "info"}, 2, "accepts 1 arg"},
-		{false, []string{"trace", "info", jsonFile}, 3, "looks like JSON"},
+		{false, []string{"trace", "info"}, 2, "requires at least 1 arg"},
+		{false, []string{"trace", "info", jsonFile}, 3, "no traceEvents"},
+		{false, []string{"trace", "info", "--mem", "5x", path}, 2, "--mem \"5x\""},
+		{false, []string{"trace", "diff", path}, 2, "accepts 2 arg"},
+		{false, []string{"trace", "cut", path}, 2, "no output"},
+		{false, []string{"trace", "cut", "--from", "x", path, "-o", filepath.Join(dir, "x.npt")}, 2, "--from \"x\""},
+		{false, []string{"trace", "cut", "--from", "5us", "--to", "2us", path, "-o", filepath.Join(dir, "x.npt")}, 2, "not after"},
+		{false, []string{"trace", "cut", "--stream", "77", path, "-o", filepath.Join(dir, "x.npt")}, 1, "nothing is left"},
+		{false, []string{"trace", "merge", path}, 2, "no output"},
+		{false, []string{"trace", "query", "selec", path}, 2, "syntax error"},
+		{false, []string{"trace", "query", "--format", "x", "select 1", path}, 2, "--format \"x\""},
+		{false, []string{"trace", "info", "--strict", strict}, 1, "1 things missing"},
 		{false, []string{"trace", "stats", filepath.Join(dir, "none")}, 3, "no such file"},
 		{false, []string{"trace", "stats", "-n", "-1", path}, 2, "--limit -1"},
 		{false, []string{"trace", "export", path}, 2, "no output"},
@@ -155,5 +167,68 @@ func TestTraceExport_interrupted(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(out)); len(entries) > 0 {
 		t.Errorf("left behind: %v", entries)
+	}
+}
+
+// Every command that reads traces reads all of them, and a piece or a merge is a trace again.
+func TestTrace_commandsWorkTogether(t *testing.T) {
+	path := generated(t)
+	dir := t.TempDir()
+	ok := func(args ...string) string {
+		t.Helper()
+		code, out, e := traceCLI(t, false, args...)
+		if code != 0 {
+			t.Fatalf("npu %s: exit %d: %s", strings.Join(args, " "), code, e)
+		}
+		return out
+	}
+	tasks := func(paths ...string) float64 {
+		t.Helper()
+		var got map[string]any
+		if err := json.Unmarshal([]byte(ok(append([]string{"trace", "info", "--json"}, paths...)...)), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got["tasks"].(float64)
+	}
+	all := tasks(path)
+	for _, format := range []string{"x.npt", "x.json", "x.json.gz", "x.csv"} {
+		out := filepath.Join(dir, format)
+		ok("trace", "export", path, "-o", out)
+		if got := tasks(out); got != all {
+			t.Errorf("%s: %v tasks, want %v", format, got, all)
+		}
+		ok("trace", "check", out)
+	}
+	one := filepath.Join(dir, "one.npt")
+	ok("trace", "cut", "--device", "1", path, "-o", one)
+	if got := tasks(one); got == 0 || got >= all {
+		t.Errorf("cut: %v tasks of %v", got, all)
+	}
+	both := filepath.Join(dir, "both.npt")
+	ok("trace", "merge", one, path, "-o", both)
+	if got := tasks(both); got != all+tasks(one) {
+		t.Errorf("merged: %v tasks", got)
+	}
+	var d struct {
+		OpTypes []struct {
+			Delta float64 `json:"delta_ns"`
+		} `json:"op_types"`
+	}
+	if err := json.Unmarshal([]byte(ok("trace", "diff", "--json", path, filepath.Join(dir, "x.csv"))), &d); err != nil || len(d.OpTypes) == 0 || d.OpTypes[0].Delta != 0 {
+		t.Errorf("diff: %v, %+v", err, d)
+	}
+	var p map[string]any
+	if err := json.Unmarshal([]byte(ok("trace", "critical-path", "--json", path)), &p); err != nil || p["total_ns"].(float64) == 0 {
+		t.Errorf("critical path: %v, %v", err, p)
+	}
+	var rows []map[string]any
+	if err := json.Unmarshal([]byte(ok("trace", "query", "--format", "json", "select count(*) n from tasks", path)), &rows); err != nil || rows[0]["n"] != all {
+		t.Errorf("query: %v, %v", err, rows)
+	}
+	if out := ok("trace", "query", "select kind, count(*) from tasks group by 1", path); !strings.HasPrefix(out, "kind\tcount(*)\n") {
+		t.Errorf("query: %s", out)
+	}
+	for _, args := range [][]string{{"stats"}, {"diff", path}, {"critical-path"}} {
+		ok(append(append([]string{"trace"}, args...), path)...)
 	}
 }

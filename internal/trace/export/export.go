@@ -16,6 +16,7 @@ import (
 	"npu/internal/trace/chrome"
 	"npu/internal/trace/csv"
 	"npu/internal/trace/npt"
+	"npu/internal/trace/parquet"
 	"npu/internal/trace/perfetto"
 	"npu/internal/trace/pprofile"
 )
@@ -36,6 +37,7 @@ func Formats() []Format {
 		{"perfetto", ".pftrace", perfetto.Write},
 		{"pprof", ".pb.gz", pprofile.Write},
 		{"csv", ".csv", csv.Write},
+		{"parquet", ".parquet", parquet.Write},
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func TestWrite_suffixPicksTheFormat(t *testing.T) {
 	tr := gen.Trace(gen.Options{Tasks: 50})
 	dir := t.TempDir()
-	starts := map[string]string{"x.npt": "\x89NPT", "x.json": "{\"displayTimeUnit\"", "a.b.json.gz": "\x1f\x8b", "x.pb.gz": "\x1f\x8b", "x.csv": "device,", "x.pftrace": "\x0a"}
+	starts := map[string]string{"x.npt": "\x89NPT", "x.json": "{\"displayTimeUnit\"", "a.b.json.gz": "\x1f\x8b", "x.pb.gz": "\x1f\x8b", "x.csv": "device,", "x.pftrace": "\x0a", "x.parquet": "PAR1"}
 	for name, start := range starts {
 		path := filepath.Join(dir, name)
 		if err := Write(path, tr); err != nil {

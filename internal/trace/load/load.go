@@ -16,6 +16,7 @@ import (
 
 	"npu/internal/problem"
 	"npu/internal/trace"
+	"npu/internal/trace/merge"
 	"npu/internal/trace/npt"
 	"npu/internal/trace/profcsv"
 	"npu/internal/trace/profdb"
@@ -42,6 +43,29 @@ func Read(ctx context.Context, path string, o Options) (*trace.Trace, error) {
 		return directory(ctx, path, o)
 	}
 	return file(ctx, path, nil, 0)
+}
+
+// Paths reads several traces and makes one of them.
+func Paths(ctx context.Context, paths []string, o Options) (*trace.Trace, error) {
+	if len(paths) == 1 {
+		return Read(ctx, paths[0], o)
+	}
+	var parts []merge.Part
+	var errs []error
+	for _, path := range paths {
+		t, err := Read(ctx, path, o)
+		errs = append(errs, err)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if t != nil {
+			parts = append(parts, merge.Part{Trace: t, Group: path, Label: base(filepath.Clean(path))})
+		}
+	}
+	if len(parts) == 0 {
+		return nil, errors.Join(errs...)
+	}
+	return merge.Traces(parts), errors.Join(errs...)
 }
 
 // details is what a second file says of tasks; see timeline.Options.

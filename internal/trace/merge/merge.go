@@ -115,6 +115,7 @@ type merger struct {
 	meta    trace.Meta
 	source  trace.Source
 	threads uint16 // used so far
+	rows    int    // tasks and calls so far
 }
 
 // list is the devices of the trace, when their numbers do not say it all.
@@ -210,12 +211,15 @@ func (m *merger) describe(p *Part) {
 	a.DMAEngines, a.AICPUs, a.ClockMHz = max(a.DMAEngines, b.DMAEngines), max(a.AICPUs, b.AICPUs), max(a.ClockMHz, b.ClockMHz)
 	a.Devices, a.Lost, a.WallOrdered = len(m.devices), a.Lost+b.Lost, a.WallOrdered || b.WallOrdered
 	s, o := &m.source, &p.Trace.Source
+	rows := p.Trace.Tasks.Len() + p.Trace.Spans.Len()
 	switch {
-	case s.Format == "":
+	case s.Format == "" || m.rows == 0 && rows > 0:
 		s.Format = o.Format
-	case s.Format != o.Format:
+	case s.Format != o.Format && rows > 0:
 		s.Format = "several"
 	}
+	m.rows += rows
+	s.Ranks = max(s.Ranks, o.Ranks)
 	for _, missing := range o.Missing {
 		if p.Label != "" {
 			missing = fmt.Sprintf("%s: %s", p.Label, missing)

@@ -3,7 +3,11 @@
 // others (trace.FlagPart) do not count.
 package stats
 
-import "npu/internal/trace"
+import (
+	"maps"
+
+	"npu/internal/trace"
+)
 
 // Info is the description of a trace that "npu trace info --json" prints.
 type Info struct {
@@ -23,6 +27,12 @@ type Info struct {
 	Missing      []string         `json:"missing"`
 	LostRecords  int64            `json:"lost_records"`
 	BadRecords   int64            `json:"bad_records"`
+
+	Hints         []string             `json:"hints"`   // what the source cannot tell, and how to collect it
+	Records       map[string]int64     `json:"records"` // of the source, by its own kinds
+	SourceDevices []trace.SourceDevice `json:"source_devices,omitempty"`
+	Steps         int                  `json:"steps"`
+	Counters      int                  `json:"counter_values"`
 }
 
 // NewInfo describes t.
@@ -30,17 +40,20 @@ func NewInfo(t *trace.Trace) Info {
 	in := Info{
 		Format: t.Source.Format, Chip: t.Meta.Chip, Model: t.Meta.Model, Policy: t.Meta.Policy, Ranks: t.Source.Ranks,
 		HostCalls: t.Spans.Len(), WallOrdered: t.Meta.WallOrdered, LostRecords: t.Meta.Lost, BadRecords: t.Source.BadRecords,
-		ByKind: map[string]int64{}, Missing: append([]string{}, t.Source.Missing...),
+		ByKind: map[string]int64{}, Missing: append([]string{}, t.Source.Missing...), Hints: append([]string{}, t.Source.Hints...),
+		Records: map[string]int64{}, SourceDevices: t.Source.Devices, Steps: len(t.Source.Steps), Counters: t.Counters.Len(),
 	}
 	devices, streams := map[uint16]bool{}, map[streamKey]bool{}
+	maps.Copy(in.Records, t.Source.Records)
 	var kinds [256]int64
 	var last streamKey
 	for i, k := range t.Tasks.All() {
+		if k.Flags&trace.FlagPart != 0 {
+			devices[k.Device] = true
+			continue
+		}
 		if key := (streamKey{k.Device, k.Stream}); i == 0 || key != last {
 			devices[k.Device], streams[key], last = true, true, key
-		}
-		if k.Flags&trace.FlagPart != 0 {
-			continue
 		}
 		in.Tasks++
 		if !k.Kind.Envelope() {

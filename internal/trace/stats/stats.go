@@ -19,6 +19,10 @@ type Stats struct {
 	UnionNs int64    `json:"union_ns"` // time during which at least one did, summed over the devices
 	// Time during which copies and kernels ran at once, summed over the devices.
 	CopyComputeNs int64 `json:"copy_compute_overlap_ns"`
+
+	APIs          []Op         `json:"apis"`          // host calls
+	Communication []Op         `json:"communication"` // collective operations
+	Steps         []trace.Step `json:"steps"`         // as the source sums them up
 }
 
 // Op is the tasks of one operator type or of one operator. Tasks without an operator go by their kind.
@@ -51,134 +55,99 @@ type Device struct {
 	SpanNs  int64  `json:"span_ns"`
 	BusyNs  int64  `json:"busy_ns"`
 	UnionNs int64  `json:"union_ns"`
+	Rank    *int   `json:"rank,omitempty"`
+
+	ComputeNs int64 `json:"compute_ns"`               // time during which at least one kernel ran
+	CommNs    int64 `json:"communication_ns"`         // at least one collective operation
+	ExposedNs int64 `json:"exposed_communication_ns"` // a collective operation and no kernel
+	FreeNs    int64 `json:"free_ns"`                  // neither
 }
 
-// New computes the statistics of t in one pass over its tasks and one for the overlap.
+// New computes the statistics of t in one pass over its tasks, one over its calls and one for the overlap.
 func New(t *trace.Trace) Stats {
-	types, ops := map[opKey]*Op{}, map[opKey]*Op{}
-	streams, devices := map[streamKey]*streamSum{}, map[uint16]*deviceSum{}
-	for _, k := range t.Tasks.All() {
-		s := streams[streamKey{k.Device, k.Stream}]
-		if s == nil {
-			s = &streamSum{Stream: Stream{Device: k.Device, Stream: k.Stream}}
-			streams[streamKey{k.Device, k.Stream}] = s
-		}
-		d := devices[k.Device]
-		if d == nil {
-			d = &deviceSum{Device: Device{Device: k.Device}, from: k.Start}
-			devices[k.Device] = d
-		}
-		if k.Flags&trace.FlagPart != 0 {
-			continue
-		}
-		s.add(&k)
-		d.add(&k)
-		if k.Kind.Envelope() {
-			continue
-		}
-		of := opKey{op: k.Op}
-		if k.Op == 0 {
-			of.kind = k.Kind
-		}
-		cycles := t.Account(k.Acct).Total
-		sum(types, of, &k, cycles)
-		of.name = k.Name
-		sum(ops, of, &k, cycles)
+	c := collector{t: t, types: newOps(0), ops: newOps(len(t.Strings)), comm: newOps(0), streams: map[streamKey]*streamSum{}, devices: map[uint16]*deviceSum{}}
+	for i := range t.Tasks.Len() {
+		k := t.Tasks.At(i)
+		c.add(&k)
 	}
-	out := Stats{OpTypes: list(t, types, false), Ops: list(t, ops, true), Streams: []Stream{}, Devices: []Device{}}
+	out := Stats{
+		OpTypes: c.types.list(t, false), Ops: c.ops.list(t, true), Streams: []Stream{}, Devices: []Device{}, APIs: calls(t), Communication: c.comm.list(t, true),
+		Steps: append([]trace.Step{}, t.Source.Steps...),
+	}
 	names := map[streamKey]string{}
 	for _, s := range t.Streams {
 		names[streamKey{s.Device, s.ID}] = s.Name
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(streams), streamKey.compare) {
-		s := streams[key].Stream
+	for _, key := range slices.SortedFunc(maps.Keys(c.streams), streamKey.compare) {
+		s := c.streams[key].Stream
 		s.Name = names[key]
 		out.Streams = append(out.Streams, s)
 		out.Idle.add(s.Idle)
 	}
-	for _, id := range slices.Sorted(maps.Keys(devices)) {
-		d := devices[id]
-		d.SpanNs = max(d.to-d.from, 0)
-		out.Devices = append(out.Devices, d.Device)
+	ranks := map[uint16]int{}
+	for _, d := range t.Source.Devices {
+		ranks[d.ID] = d.Rank
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.devices)) {
+		d := c.devices[id].finish()
+		if rank, ok := ranks[id]; ok && rank >= 0 {
+			d.Rank = &rank
+		}
+		out.Devices = append(out.Devices, d)
 		out.BusyNs += d.BusyNs
 		out.UnionNs += d.UnionNs
 	}
 	out.CopyComputeNs = Overlap(t, IsCopy, IsKernel)
+	totals(t, &out)
 	return out
+}
+
+// collector sums the tasks up. Most tasks are of the stream of the task before.
+type collector struct {
+	t                *trace.Trace
+	types, ops, comm *ops
+	streams          map[streamKey]*streamSum
+	devices          map[uint16]*deviceSum
+	stream           *streamSum
+	device           *deviceSum
+}
+
+func (c *collector) add(k *trace.Task) {
+	if c.device == nil || c.device.Device.Device != k.Device {
+		if c.device = c.devices[k.Device]; c.device == nil {
+			c.device = &deviceSum{Device: Device{Device: k.Device}, from: k.Start, to: k.Start}
+			c.devices[k.Device] = c.device
+		}
+	}
+	c.device.cover(k)
+	of := opKey{op: k.Op}
+	if k.Op == 0 {
+		of.kind = k.Kind
+	}
+	if k.Kind == trace.Communication {
+		c.comm.add(opKey{op: k.Op, name: k.Name, kind: k.Kind}, k, 0)
+	}
+	if k.Flags&trace.FlagPart != 0 {
+		return
+	}
+	if s := c.stream; s == nil || s.Stream.Stream != k.Stream || s.Stream.Device != k.Device {
+		key := streamKey{k.Device, k.Stream}
+		if c.stream = c.streams[key]; c.stream == nil {
+			c.stream = &streamSum{Stream: Stream{Device: k.Device, Stream: k.Stream}}
+			c.streams[key] = c.stream
+		}
+	}
+	c.stream.add(k)
+	c.device.add(k)
+	if k.Kind.Envelope() {
+		return
+	}
+	cycles := c.t.Account(k.Acct).Total
+	c.types.add(of, k, cycles)
+	of.name = k.Name
+	c.ops.add(of, k, cycles)
 }
 
 func (a streamKey) compare(b streamKey) int {
 	return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(a.stream, b.stream))
-}
-
-// occupies says whether k held an engine of the device.
-func occupies(k *trace.Task) bool {
-	return k.Engine != trace.EngineNone && k.Engine != trace.EngineHost && !k.Kind.Envelope()
-}
-
-type deviceSum struct {
-	Device
-	from, to int64
-	covered  int64 // end of what UnionNs covers so far
-	some     bool
-}
-
-func (d *deviceSum) add(k *trace.Task) {
-	d.Tasks++
-	d.to = max(d.to, k.End)
-	if !occupies(k) {
-		return
-	}
-	d.BusyNs += k.End - k.Start
-	from := k.Start
-	if d.some {
-		from = max(from, d.covered)
-	}
-	if k.End > from {
-		d.UnionNs += k.End - from
-		d.covered = k.End
-	}
-	d.some = true
-}
-
-type opKey struct {
-	op, name trace.StringID
-	kind     trace.Kind
-}
-
-func sum(all map[opKey]*Op, key opKey, k *trace.Task, cycles int64) {
-	o := all[key]
-	if o == nil {
-		o = &Op{}
-		all[key] = o
-	}
-	d := k.End - k.Start
-	o.Count++
-	o.TotalNs += d
-	o.MaxNs = max(o.MaxNs, d)
-	o.Cycles += cycles
-	o.Bytes += k.Bytes
-}
-
-// list orders by total time, the longest first, then by name.
-func list(t *trace.Trace, all map[opKey]*Op, single bool) []Op {
-	out := make([]Op, 0, len(all))
-	for key, o := range all {
-		o.Name = t.String(key.op)
-		if key.op == 0 {
-			o.Name = key.kind.String()
-		}
-		if single {
-			o.Type = o.Name
-			if key.name != 0 {
-				o.Name = t.String(key.name)
-			}
-		}
-		o.MeanNs = o.TotalNs / o.Count
-		out = append(out, *o)
-	}
-	slices.SortFunc(out, func(a, b Op) int {
-		return cmp.Or(cmp.Compare(b.TotalNs, a.TotalNs), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Type, b.Type))
-	})
-	return out
 }

@@ -23,6 +23,7 @@ func TestNewInfo(t *testing.T) {
 	want := Info{
 		Format: "run", Chip: "Ascend910B3", Devices: 2, Tasks: 3, DeviceTimeNs: 36, SpanNs: 30, Streams: 3,
 		ByKind: map[string]int64{"KERNEL_AICORE": 1, "MEMCPY_ASYNC": 1, "UNKNOWN": 1}, Missing: []string{}, LostRecords: 4,
+		Hints: []string{}, Records: map[string]int64{},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)

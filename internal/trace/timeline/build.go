@@ -306,7 +306,7 @@ func (b *builder) finish() {
 			})
 		}
 	}
-	if !b.devices && b.phases['X'] > 0 {
+	if !b.devices {
 		b.source.Missing = append(b.source.Missing, "device tasks: no process of the trace is an NPU")
 	}
 	b.rec.SetSource(b.source)

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"npu/internal/problem"
+	"npu/internal/trace"
+	"npu/internal/trace/critical"
+)
+
+type traceCriticalOptions struct {
+	*app
+	traceInput
+	json  bool
+	limit int
+	files []string
+}
+
+func newTraceCriticalCmd(a *app) *cobra.Command {
+	o := &traceCriticalOptions{app: a}
+	c := &cobra.Command{
+		Use:   "critical-path FILE|DIR...",
+		Short: "Show the chain of tasks and waits that decided the length of the run",
+		Long: `Goes back from the end of the last task, always to what held it up longest: the task before it on its stream, the record
+that released it, the task that had its engine, or the host that submitted it late. Work off this path costs no time.`,
+		Example: `  npu trace critical-path run.npt
+  npu trace critical-path --json run.npt | jq .causes`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.files = args
+			return runTraceCritical(c.Context(), o)
+		},
+	}
+	o.flags(c)
+	c.Flags().BoolVar(&o.json, "json", false, "print as JSON")
+	c.Flags().IntVarP(&o.limit, "limit", "n", 0, "print at most this many segments (default: 20 on a terminal, else all)")
+	return c
+}
+
+func runTraceCritical(ctx context.Context, o *traceCriticalOptions) error {
+	if o.limit < 0 {
+		return problem.Usagef("--limit %d: expected a number from 0", o.limit)
+	}
+	if o.limit == 0 && o.outTTY && !o.json {
+		o.limit = 20
+	}
+	return o.read(ctx, o.files, func(t *trace.Trace) error {
+		p := critical.Find(t)
+		if o.json {
+			if o.limit > 0 {
+				p.Segments = longest(p.Segments, o.limit)
+			}
+			return o.printJSON(p)
+		}
+		return printTraceCritical(o.streams, &p, o.limit)
+	})
+}
+
+// longest is the n longest segments, in the order of time.
+func longest(all []critical.Segment, n int) []critical.Segment {
+	if len(all) <= n {
+		return all
+	}
+	out := slices.Clone(all)
+	slices.SortStableFunc(out, func(a, b critical.Segment) int { return int(max(min((b.End-b.Start)-(a.End-a.Start), 1), -1)) })
+	out = out[:n]
+	slices.SortFunc(out, func(a, b critical.Segment) int { return int(max(min(a.Start-b.Start, 1), -1)) })
+	return out
+}
+
+func printTraceCritical(s *streams, p *critical.Path, limit int) error {
+	unit := ""
+	if !s.outTTY {
+		unit = "_ns"
+	}
+	err := s.table("time"+unit+"\tcause", func(row func(cells ...any)) {
+		for _, cause := range slices.Sorted(maps.Keys(p.Causes)) {
+			row(s.ns(p.Causes[cause]), cause)
+		}
+		row(s.ns(p.TotalNs), "all")
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(s.out); err != nil {
+		return err
+	}
+	err = s.table("count\ttotal"+unit+"\top_type", func(row func(cells ...any)) {
+		for _, o := range p.Ops {
+			row(o.Count, s.ns(o.TotalNs), o.Name)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(s.out); err != nil {
+		return err
+	}
+	segments := p.Segments
+	if limit > 0 {
+		segments = longest(segments, limit)
+	}
+	return s.table("start"+unit+"\ttime"+unit+"\tdevice\tstream\tcause\tname", func(row func(cells ...any)) {
+		for _, x := range segments {
+			row(s.ns(x.Start-p.Segments[0].Start), s.ns(x.End-x.Start), x.Device, x.Stream, x.Cause, x.Name)
+		}
+	})
+}

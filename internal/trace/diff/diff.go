@@ -1,0 +1,80 @@
+// Package diff says what differs between two traces of the same work: counts and times by operator type and by operator.
+package diff
+
+import (
+	"cmp"
+	"slices"
+
+	"npu/internal/trace"
+	"npu/internal/trace/stats"
+)
+
+// Side is the sums of one trace.
+type Side struct {
+	Tasks        int64 `json:"tasks"`
+	DeviceTimeNs int64 `json:"device_time_ns"`
+	SpanNs       int64 `json:"span_ns"`
+	UnionNs      int64 `json:"union_ns"`
+	IdleNs       int64 `json:"idle_ns"`
+}
+
+// Op is one operator type or operator on both sides.
+type Op struct {
+	Name   string `json:"name"`
+	Type   string `json:"type,omitempty"`
+	CountA int64  `json:"count_a"`
+	CountB int64  `json:"count_b"`
+	TotalA int64  `json:"total_a_ns"`
+	TotalB int64  `json:"total_b_ns"`
+	Delta  int64  `json:"delta_ns"` // B - A
+}
+
+// Diff is what differs, what changed most first.
+type Diff struct {
+	A       Side `json:"a"`
+	B       Side `json:"b"`
+	OpTypes []Op `json:"op_types"`
+	Ops     []Op `json:"ops"`
+}
+
+// New compares two traces.
+func New(a, b *trace.Trace) Diff {
+	sa, sb := stats.New(a), stats.New(b)
+	return Diff{A: side(a, &sa), B: side(b, &sb), OpTypes: ops(sa.OpTypes, sb.OpTypes), Ops: ops(sa.Ops, sb.Ops)}
+}
+
+func side(t *trace.Trace, s *stats.Stats) Side {
+	in := stats.NewInfo(t)
+	return Side{in.Tasks, in.DeviceTimeNs, in.SpanNs, s.UnionNs, s.Idle.Total()}
+}
+
+func ops(a, b []stats.Op) []Op {
+	type key struct{ name, kind string }
+	all := map[key]*Op{}
+	at := func(o *stats.Op) *Op {
+		k := key{o.Name, o.Type}
+		if all[k] == nil {
+			all[k] = &Op{Name: o.Name, Type: o.Type}
+		}
+		return all[k]
+	}
+	for i := range a {
+		o := at(&a[i])
+		o.CountA, o.TotalA = o.CountA+a[i].Count, o.TotalA+a[i].TotalNs
+	}
+	for i := range b {
+		o := at(&b[i])
+		o.CountB, o.TotalB = o.CountB+b[i].Count, o.TotalB+b[i].TotalNs
+	}
+	out := make([]Op, 0, len(all))
+	for _, o := range all {
+		o.Delta = o.TotalB - o.TotalA
+		out = append(out, *o)
+	}
+	slices.SortFunc(out, func(x, y Op) int {
+		return cmp.Or(cmp.Compare(abs(y.Delta), abs(x.Delta)), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Type, y.Type))
+	})
+	return out
+}
+
+func abs(v int64) int64 { return max(v, -v) }
