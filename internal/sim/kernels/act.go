@@ -9,37 +9,8 @@ import (
 // operator applies to its result. The polynomials are minimax fits; each function is within about 2e-7 relative of
 // the exact value (sigmoid: absolute) and has no data-dependent branch, so that a vector form computes the same steps.
 
-// fastExp computes dst[i] = exp(src[i]); dst may be src. len(dst) elements are computed.
-func fastExp(dst, src []float32) {
-	src = src[:len(dst)]
-	for i, x := range src {
-		dst[i] = expf(x)
-	}
-}
-
-// fastSigmoid computes dst[i] = 1/(1+exp(-src[i])); dst may be src.
-func fastSigmoid(dst, src []float32) {
-	src = src[:len(dst)]
-	for i, x := range src {
-		dst[i] = sigmoidf(x)
-	}
-}
-
-// fastTanh computes dst[i] = tanh(src[i]); dst may be src.
-func fastTanh(dst, src []float32) {
-	src = src[:len(dst)]
-	for i, x := range src {
-		dst[i] = tanhf(x)
-	}
-}
-
-// fastErf computes dst[i] = erf(src[i]); dst may be src.
-func fastErf(dst, src []float32) {
-	src = src[:len(dst)]
-	for i, x := range src {
-		dst[i] = erff(x)
-	}
-}
+// fastExp computes dst[i] = exp(src[i]); dst may be src.
+func fastExp(dst, src []float32) { expShifted(dst, src, 0) }
 
 // expf is exp(x): x = n·ln2 + r, a polynomial in r, and 2^n in two factors so that results near the ends of the
 // range (denormal, overflow) come out right.
@@ -49,13 +20,13 @@ func expf(x float32) float32 {
 		ln2hi = 0.693359375
 		ln2lo = -2.12194440e-4
 	)
-	x = min(max(x, -105), 89)
-	t := x*math.Log2E + magic
+	x = atMost(89, atLeast(-105, x))
+	t := float32(x*math.Log2E) + magic
 	n := int32(math.Float32bits(t)) - 0x4b400000
 	t -= magic
-	r := x - t*ln2hi - t*ln2lo
-	q := (((1.3814598646784506e-3*r+8.368716879735234e-3)*r+4.166838804531284e-2)*r+0.16666520631709414)*r + 0.49999993447796487
-	p := q*r*r + r + 1
+	r := x - float32(t*ln2hi) - float32(t*ln2lo)
+	q := polynomial(r, 1.3814598646784506e-3, 8.368716879735234e-3, 4.166838804531284e-2, 0.16666520631709414, 0.49999993447796487)
+	p := float32(q*r*r) + r + 1
 	h := n >> 1
 	return p * math.Float32frombits(uint32(h+127)<<23) * math.Float32frombits(uint32(n-h+127)<<23)
 }
@@ -64,8 +35,7 @@ func expf(x float32) float32 {
 // order for why the bits matter). It is within about 1.5e-7 of the exact value, absolute: far below zero, where the
 // two parts cancel, it is a small multiple of 2^-25.
 func sigmoidf(x float32) float32 {
-	x = math.Float32frombits(pick(x < -18, -18, x))
-	x = math.Float32frombits(pick(x > 18, 18, x))
+	x = atMost(18, atLeast(-18, x))
 	u := x * x
 	p := fma32(u, 4.37031012579801e-11, 1.15627324459942e-07)
 	p = fma32(u, p, 6.08574864600143e-05)
@@ -76,8 +46,7 @@ func sigmoidf(x float32) float32 {
 	q = fma32(u, q, 1.70198817374094e-03)
 	q = fma32(u, q, 1.16817656904453e-01)
 	q = fma32(u, q, 9.93151921023180e-01)
-	y := float32(x*p)/q + 0.5
-	return math.Float32frombits(pick(y < 0, 0, y))
+	return atLeast(0, float32(x*p)/q+0.5)
 }
 
 // tanhf is tanh(x): an odd polynomial near zero, else 1-2/(exp(2|x|)+1).
@@ -87,8 +56,8 @@ func tanhf(x float32) float32 {
 	a := math.Float32frombits(bits &^ sign)
 	big := 1 - 2/(expf(2*a)+1)
 	u := a * a
-	t := (((-5.895158262305532e-3*u+2.0795971811381916e-2)*u-5.3783830314922905e-2)*u+0.13331924126973033)*u - 0.33333298002112094
-	small := a + a*u*t
+	t := polynomial(u, -5.895158262305532e-3, 2.0795971811381916e-2, -5.3783830314922905e-2, 0.13331924126973033, -0.33333298002112094)
+	small := a + float32(a*u*t)
 	return math.Float32frombits(pick(a < 0.6, small, big) | bits&sign)
 }
 
@@ -98,13 +67,24 @@ func erff(x float32) float32 {
 	bits := math.Float32bits(x)
 	a := math.Float32frombits(bits &^ sign)
 	u := a * a
-	small := a * ((((((7.853861087990986e-5*u-8.010193533390573e-4)*u+5.188327673638822e-3)*u-2.685381192784346e-2)*u+
-		0.11283585148404807)*u-0.37612625824212953)*u + 1.1283791657266713)
-	b := min(a, 4)
-	e := (((((1.9150392675216534e-4*b-2.9995386736285257e-3)*b+2.205198947369372e-2)*b-0.10356687574014703)*b-
-		0.6376000570951103)*b-1.1274260754280574)*b - 2.5644823698498876e-4
+	small := a * polynomial(u, 7.853861087990986e-5, -8.010193533390573e-4, 5.188327673638822e-3, -2.685381192784346e-2,
+		0.11283585148404807, -0.37612625824212953, 1.1283791657266713)
+	e := polynomial(atMost(4, a), 1.9150392675216534e-4, -2.9995386736285257e-3, 2.205198947369372e-2, -0.10356687574014703,
+		-0.6376000570951103, -1.1274260754280574, -2.5644823698498876e-4)
 	big := 1 - expf(e)
 	return math.Float32frombits(pick(a < 1, small, big) | bits&sign)
+}
+
+// geluf is x·(1+erf(x/√2))/2.
+func geluf(x float32) float32 { return 0.5 * x * (1 + erff(x*(1/math.Sqrt2))) }
+
+// polynomial is c[0]·xⁿ + … + c[n] by Horner's rule, every step rounded twice.
+func polynomial(x float32, c ...float32) float32 {
+	y := c[0]
+	for _, k := range c[1:] {
+		y = float32(y*x) + k
+	}
+	return y
 }
 
 // pick selects the bits of a or b without a branch.
@@ -172,42 +152,44 @@ func (a activation) vectorOps() int64 {
 		actHardSwish: 5, actSilu: 8, actTanh: 9, actGelu: 12}[a.kind]
 }
 
-// apply computes v[i] = act(v[i]).
-func (a activation) apply(v []float32) {
+// apply computes dst[i] = act(src[i]); dst may be src.
+func (a activation) apply(dst, src []float32) {
+	if lo, hi, ok := a.clamp(); ok {
+		biasClamp(dst, src, negativeZero(), lo, hi)
+		return
+	}
 	switch a.kind {
-	case actRelu:
-		for i, x := range v {
-			v[i] = max(x, 0)
-		}
 	case actLeakyRelu:
-		for i, x := range v {
-			if x < 0 {
-				v[i] = x * a.a
-			}
-		}
-	case actClip:
-		for i, x := range v {
-			v[i] = min(max(x, a.a), a.b)
-		}
+		leakyRelu(dst, src, a.a)
 	case actSigmoid:
-		fastSigmoid(v, v)
+		sigmoidVec(dst, src)
 	case actHardSigmoid:
-		for i, x := range v {
-			v[i] = max(0, min(1, a.a*x+a.b))
-		}
+		hardSigmoid(dst, src, a.a, a.b)
 	case actHardSwish:
-		for i, x := range v {
-			v[i] = x * max(0, min(1, x*(1.0/6)+0.5))
-		}
+		hardSwish(dst, src, 1./6, 0.5)
 	case actSilu:
-		for i, x := range v {
-			v[i] = x * sigmoidf(x)
-		}
+		swish(dst, src, 1)
 	case actTanh:
-		fastTanh(v, v)
+		tanhVec(dst, src)
 	case actGelu:
-		for i, x := range v {
-			v[i] = 0.5 * x * (1 + erff(x*(1/math.Sqrt2)))
-		}
+		geluVec(dst, src)
 	}
 }
+
+// clamp gives the limits of an activation that is nothing but limits, or nothing at all.
+func (a activation) clamp() (lo, hi float32, ok bool) {
+	lo, hi = float32(math.Inf(-1)), float32(math.Inf(1))
+	switch a.kind {
+	case actNone:
+	case actRelu:
+		lo = 0
+	case actClip:
+		lo, hi = a.a, a.b
+	default:
+		return 0, 0, false
+	}
+	return lo, hi, true
+}
+
+// negativeZero is what can be added to any number and leaves its bits.
+func negativeZero() float32 { return float32(math.Copysign(0, -1)) }

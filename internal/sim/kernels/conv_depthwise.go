@@ -61,7 +61,7 @@ func (d *depthwise) layout() bool {
 			}
 		}
 	}
-	d.partFloats = d.kernel[0]*d.height*d.pitch + roundUp(d.out[2], vector) + max(d.in[2], d.out[2]) + len(d.offsets)
+	d.partFloats = d.kernel[0]*d.height*d.pitch + d.band*d.out[2] + vector + max(d.in[2], d.band*d.out[2]) + 2*len(d.offsets)
 	return true
 }
 
@@ -73,25 +73,25 @@ func (d *depthwise) units(x *Exec, part, lo, hi int) {
 		mem = mem[n:]
 		return v
 	}
-	w, acc := cut(len(d.offsets)), cut(roundUp(d.out[2], 16))
-	tmp, rows := cut(max(d.in[2], d.out[2])), mem
+	w, acc := cut(2*len(d.offsets)), cut(d.band*d.out[2]+16)
+	tmp, rows := cut(max(d.in[2], d.band*d.out[2])), mem
 	src, weights, fin := newVec(d.dtype, x.In[0]), newVec(d.wType, x.In[1]), d.fin.open(x)
 	for u := lo; u < hi; u++ {
 		y0, z := u%d.bands*d.band, u/d.bands%d.out[0]
 		plane := u / (d.bands * d.out[0])
-		image, channel := plane/d.co, plane%(d.co*d.groups)
+		input, channel := plane/d.co, plane%(d.co*d.groups)
 		n := min(d.band, d.out[1]-y0)
-		d.fill(rows, tmp, src, image, z, y0, n)
-		weights.load(w, channel*len(w), 1)
-		for y := range n {
-			tapRow(acc, rows[y*d.stride[1]*d.pitch:], d.offsets, w)
-			fin.block(acc, len(acc), image, plane%d.co, 1, (z*d.out[1]+y0+y)*d.out[2], d.out[2], tmp)
+		d.fill(rows, tmp, src, input, z, y0, n)
+		for t := range d.offsets {
+			w[2*t] = weights.at(channel*len(d.offsets) + t)
 		}
+		tapRows(acc, d.out[2], rows, d.stride[1]*d.pitch, d.offsets, w, d.out[2], n)
+		fin.block(acc, len(acc), input, plane%d.co, 1, (z*d.out[1]+y0)*d.out[2], n*d.out[2], tmp)
 	}
 }
 
 // fill copies the input rows that n output rows from (z,y0) on read.
-func (d *depthwise) fill(dst, tmp []float32, src vec, image, z, y0, n int) {
+func (d *depthwise) fill(dst, tmp []float32, src vec, plane, z, y0, n int) {
 	height := (n-1)*d.stride[1] + d.extent(1)
 	for kz := range d.kernel[0] {
 		iz := z*d.stride[0] + kz*d.dilation[0] - d.lo[0]
@@ -102,7 +102,7 @@ func (d *depthwise) fill(dst, tmp []float32, src vec, image, z, y0, n int) {
 				clear(row)
 				continue
 			}
-			d.spread(row, src.run(tmp, ((image*d.in[0]+iz)*d.in[1]+iy)*d.in[2], d.in[2]))
+			d.spread(row, src.run(tmp, ((plane*d.in[0]+iz)*d.in[1]+iy)*d.in[2], d.in[2]))
 		}
 	}
 }
@@ -125,21 +125,5 @@ func (d *depthwise) spread(dst, in []float32) {
 			}
 		}
 		clear(row[hi:])
-	}
-}
-
-// tapRow computes out[i] = Σ w[t]·in[offsets[t]+i], summed over t in the order inQuads. len(out) is a multiple of 16.
-func tapRow(out, in []float32, offsets []int, w []float32) {
-	clear(out)
-	for len(w) > 0 {
-		n := min(4, len(w))
-		for i := range out {
-			s := float32(w[0] * in[offsets[0]+i])
-			for t := 1; t < n; t++ {
-				s += float32(w[t] * in[offsets[t]+i])
-			}
-			out[i] += s
-		}
-		w, offsets = w[n:], offsets[n:]
 	}
 }

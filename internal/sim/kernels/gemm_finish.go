@@ -1,6 +1,10 @@
 package kernels
 
-import "npu/internal/tensor"
+import (
+	"math"
+
+	"npu/internal/tensor"
+)
 
 // finish is what happens to a block of a product before it is stored:
 // out = act(alpha·C + beta·bias + z), rounded once to the type of out.
@@ -41,17 +45,25 @@ func (f *finisher) block(c []float32, ldc, batch, i0, rows, j0, cols int, tmp []
 	if f.biasBase != nil {
 		bias = f.biasBase[batch]
 	}
+	lo, hi, clamps := f.act.clamp()
+	plain := f.dst.f != nil && f.spread == nil
 	for i := range rows {
 		row := c[i*ldc:][:cols]
 		if f.alpha != 1 {
-			for j := range row {
-				row[j] *= f.alpha
+			scaleShift(row, row, f.alpha, negativeZero())
+		}
+		off := base + (i0+i)*f.ldo
+		if plain && clamps && f.bcs == 0 && f.z.kind == nowhere {
+			add := negativeZero()
+			if f.bias.kind != nowhere {
+				add = f.beta * f.b.at(bias+(i0+i)*f.brs)
 			}
+			biasClamp(f.dst.f[off+j0:][:cols], row, add, lo, hi)
+			continue
 		}
 		if f.bias.kind != nowhere {
 			f.addBias(row, bias+(i0+i)*f.brs+j0*f.bcs, tmp)
 		}
-		off := base + (i0+i)*f.ldo
 		if f.spread == nil {
 			f.end(row, off+j0, 1, tmp)
 			continue
@@ -67,10 +79,7 @@ func (f *finisher) block(c []float32, ldc, batch, i0, rows, j0, cols int, tmp []
 
 func (f *finisher) addBias(row []float32, off int, tmp []float32) {
 	if f.bcs == 0 {
-		v := f.beta * f.b.at(off)
-		for j := range row {
-			row[j] += v
-		}
+		biasClamp(row, row, f.beta*f.b.at(off), float32(math.Inf(-1)), float32(math.Inf(1)))
 		return
 	}
 	v := tmp[:len(row)]
@@ -79,19 +88,27 @@ func (f *finisher) addBias(row []float32, off int, tmp []float32) {
 	} else {
 		f.b.load(v, off, f.bcs)
 	}
-	for j, b := range v {
-		row[j] += f.beta * b
+	if f.beta != 1 {
+		scaleShift(tmp[:len(row)], v, f.beta, negativeZero())
+		v = tmp[:len(row)]
 	}
+	addVec(row, row, v)
 }
 
 func (f *finisher) end(row []float32, off, stride int, tmp []float32) {
 	if f.z.kind != nowhere {
 		z := tmp[:len(row)]
-		f.r.load(z, off, stride)
-		for j := range row {
-			row[j] += z[j]
+		if stride == 1 {
+			z = f.r.run(tmp, off, len(row))
+		} else {
+			f.r.load(z, off, stride)
 		}
+		addVec(row, row, z)
 	}
-	f.act.apply(row)
+	if f.dst.f != nil && stride == 1 {
+		f.act.apply(f.dst.f[off:off+len(row)], row)
+		return
+	}
+	f.act.apply(row, row)
 	f.dst.store(off, stride, row)
 }

@@ -310,7 +310,7 @@ func plainProduct[T tensor.Number](p *matrixProduct) func(x *Exec) error {
 			if p.act.kind != actNone {
 				for j, v := range row {
 					one := [1]float32{float32(v)}
-					p.act.apply(one[:])
+					p.act.apply(one[:], one[:])
 					row[j] = T(one[0])
 				}
 			}

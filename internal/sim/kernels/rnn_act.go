@@ -70,9 +70,9 @@ func cellActRow(name string) (cellActDef, bool) {
 	}
 	switch name {
 	case "Sigmoid":
-		return cellActDef{cellAct: cellAct{f: func(v []float32, _, _ float32) { fastSigmoid(v, v) }}}, true
+		return cellActDef{cellAct: cellAct{f: func(v []float32, _, _ float32) { sigmoidVec(v, v) }}}, true
 	case "Tanh":
-		return cellActDef{cellAct: cellAct{f: func(v []float32, _, _ float32) { fastTanh(v, v) }}}, true
+		return cellActDef{cellAct: cellAct{f: func(v []float32, _, _ float32) { tanhVec(v, v) }}}, true
 	case "Relu":
 		return row(0, 0, 0, func(x, _, _ float32) float32 { return max(x, 0) })
 	case "LeakyRelu":

@@ -2,12 +2,30 @@ package kernels
 
 import "golang.org/x/sys/cpu"
 
-// The functions in assembly, in two forms each: 512 for AVX-512, 256 for AVX2 with FMA. asm_gen.go writes them. All
-// compute the same bits as the plain Go beside them, which runs where neither extension is there.
+// The functions in assembly are written by asmgen, in two forms: those whose names end in 512 are for AVX-512, those
+// in 256 for AVX2 with FMA. All compute the bits of the plain Go form, which runs where neither is there.
 
-// hasAVX512 and hasAVX2 say which form this machine runs.
 func hasAVX512() bool { return cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ }
 func hasAVX2() bool   { return cpu.X86.HasAVX2 && cpu.X86.HasFMA }
+
+// wholeVectors says which form this machine runs, and on how many of n elements: the narrow one takes whole vectors.
+func wholeVectors(n int) (wide bool, whole int) {
+	switch {
+	case hasAVX512():
+		return true, n
+	case hasAVX2():
+		return false, n &^ 7
+	}
+	return false, 0
+}
+
+// wholeLanes is wholeVectors for reductions to 16 lanes.
+func wholeLanes(n int) (wide bool, whole int) {
+	if !hasAVX512() && !hasAVX2() {
+		return false, 0
+	}
+	return hasAVX512(), n &^ 15
+}
 
 // fmaTile512 is the tile of an inSequence product: 1..8 rows, 1..3 vectors of a panel of 48 columns.
 //
@@ -38,3 +56,23 @@ func laneTile512(k int, a, b, c *float32, add int)
 //
 //go:noescape
 func laneTile256(k int, a, b, c *float32, add int)
+
+//go:noescape
+func tapRows512(dst *float32, dststep int, src *float32, srcstep int, offsets *int, weights *float32, taps, vecs, rows int)
+
+//go:noescape
+func tapRows256(dst *float32, dststep int, src *float32, srcstep int, offsets *int, weights *float32, taps, vecs, rows int)
+
+// tapRows computes rows of the sums of a depthwise convolution: dst[y·dstStep+i] = Σ w[2t]·src[y·srcStep+offsets[t]+i]
+// for i below width, summed over t in the order inQuads. Rows may run over by up to 15 elements on both sides.
+func tapRows(dst []float32, dstStep int, src []float32, srcStep int, offsets []int, w []float32, width, rows int) {
+	switch {
+	case rows == 0:
+	case hasAVX512():
+		tapRows512(&dst[0], dstStep, &src[0], srcStep, &offsets[0], &w[0], len(offsets), ceilDiv(width, 16), rows)
+	case hasAVX2():
+		tapRows256(&dst[0], dstStep, &src[0], srcStep, &offsets[0], &w[0], len(offsets), ceilDiv(width, 8), rows)
+	default:
+		tapRowsPlain(dst, dstStep, src, srcStep, offsets, w, width, rows)
+	}
+}

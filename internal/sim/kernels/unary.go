@@ -45,10 +45,10 @@ func unaryOps() map[string]*Op {
 		"Asinh":      {ge: "Asinh", instr: 10, f64: math.Asinh},
 		"Acosh":      {ge: "Acosh", instr: 10, f64: math.Acosh},
 		"Atanh":      {ge: "Atanh", instr: 10, f64: math.Atanh},
-		"Erf":        {ge: "Erf", instr: 14, f64: math.Erf, f32: fastErf},
+		"Erf":        {ge: "Erf", instr: 14, f64: math.Erf, f32: erfVec},
 		"Relu":       {ge: "Relu", instr: 1, f64: func(x float64) float64 { return max(x, 0) }, f32: reluVector, ints: intUnary("Relu")},
-		"Sigmoid":    {ge: "Sigmoid", instr: 7, f64: sigmoid64, f32: fastSigmoid},
-		"Tanh":       {ge: "Tanh", instr: 8, f64: math.Tanh, f32: fastTanh},
+		"Sigmoid":    {ge: "Sigmoid", instr: 7, f64: sigmoid64, f32: sigmoidVec},
+		"Tanh":       {ge: "Tanh", instr: 8, f64: math.Tanh, f32: tanhVec},
 		"Softplus":   {ge: "Softplus", instr: 10, f64: softplus64},
 		"Softsign":   {ge: "Softsign", instr: 4, f64: func(x float64) float64 { return x / (1 + math.Abs(x)) }, f32: softsignVector},
 		"Mish":       {ge: "Mish", instr: 18, f64: mish64},
@@ -224,7 +224,7 @@ func swishAttrs(a Attrs) (unaryOp, error) {
 func geluAttrs(a Attrs) (unaryOp, error) {
 	switch m := a.Str("approximate", "none"); m {
 	case "none":
-		return unaryOp{f32: geluVector, f64: gelu64}, nil
+		return unaryOp{f32: geluVec, f64: gelu64}, nil
 	case "tanh":
 		return unaryOp{ge: "GeluV2", f32: geluTanhVector, f64: geluTanh64}, nil
 	default:

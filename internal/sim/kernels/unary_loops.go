@@ -43,53 +43,21 @@ func reciprocalVector(dst, src []float32) {
 	}
 }
 
-func reluVector(dst, src []float32) {
-	src = src[:len(dst)]
-	for i, x := range src {
-		dst[i] = math.Float32frombits(pick(x < 0, 0, x)) // no branch, and NaN passes
-	}
-}
+func reluVector(dst, src []float32) { activation{kind: actRelu}.apply(dst, src) }
 
 func leakyVector(alpha float32) vector {
-	return func(dst, src []float32) {
-		src = src[:len(dst)]
-		for i, x := range src {
-			dst[i] = math.Float32frombits(pick(x < 0, x*alpha, x))
-		}
-	}
+	return func(dst, src []float32) { leakyRelu(dst, src, alpha) }
 }
 
 func hardSigmoidVector(alpha, beta float32) vector {
-	return func(dst, src []float32) {
-		src = src[:len(dst)]
-		for i, x := range src {
-			dst[i] = max(0, min(1, alpha*x+beta))
-		}
-	}
+	return func(dst, src []float32) { hardSigmoid(dst, src, alpha, beta) }
 }
 
-func hardSwishVector(dst, src []float32) {
-	src = src[:len(dst)]
-	for i, x := range src {
-		dst[i] = x * max(0, min(1, x*(1.0/6)+0.5))
-	}
-}
+func hardSwishVector(dst, src []float32) { hardSwish(dst, src, 1./6, 0.5) }
 
 // swishVector is x·sigmoid(scale·x).
 func swishVector(scale float32) vector {
-	return func(dst, src []float32) {
-		src = src[:len(dst)]
-		for i, x := range src {
-			dst[i] = x * sigmoidf(scale*x)
-		}
-	}
-}
-
-func geluVector(dst, src []float32) {
-	src = src[:len(dst)]
-	for i, x := range src {
-		dst[i] = 0.5 * x * (1 + erff(x*(1/math.Sqrt2)))
-	}
+	return func(dst, src []float32) { swish(dst, src, scale) }
 }
 
 func geluTanhVector(dst, src []float32) {

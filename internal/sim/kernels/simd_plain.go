@@ -1,0 +1,150 @@
+package kernels
+
+import "math"
+
+// The plain forms of the vector functions. They say what the functions in assembly compute, operation by operation;
+// products are converted so that no compiler fuses them with a sum.
+
+func addVecPlain(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] + b[i]
+	}
+}
+
+func subVecPlain(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] - b[i]
+	}
+}
+
+func mulVecPlain(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] * b[i]
+	}
+}
+
+func divVecPlain(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] / b[i]
+	}
+}
+
+// atLeast and atMost are limits that NaN passes.
+func atLeast(lo, x float32) float32 { return math.Float32frombits(pick(lo > x, lo, x)) }
+func atMost(hi, x float32) float32  { return math.Float32frombits(pick(hi < x, hi, x)) }
+
+func biasClampPlain(dst, src []float32, bias, lo, hi float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = atMost(hi, atLeast(lo, x+bias))
+	}
+}
+
+func scaleShiftPlain(dst, src []float32, scale, shift float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = float32(x*scale) + shift
+	}
+}
+
+func hardSigmoidPlain(dst, src []float32, scale, shift float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = atLeast(0, atMost(1, float32(x*scale)+shift))
+	}
+}
+
+func hardSwishPlain(dst, src []float32, scale, shift float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = x * atLeast(0, atMost(1, float32(x*scale)+shift))
+	}
+}
+
+func leakyReluPlain(dst, src []float32, alpha float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = math.Float32frombits(pick(x < 0, x*alpha, x))
+	}
+}
+
+func sigmoidVecPlain(dst, src []float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = sigmoidf(x)
+	}
+}
+
+func swishPlain(dst, src []float32, scale float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = x * sigmoidf(x*scale)
+	}
+}
+
+func expShiftedPlain(dst, src []float32, shift float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = expf(x - shift)
+	}
+}
+
+func tanhVecPlain(dst, src []float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = tanhf(x)
+	}
+}
+
+func erfVecPlain(dst, src []float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = erff(x)
+	}
+}
+
+func geluVecPlain(dst, src []float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = geluf(x)
+	}
+}
+
+func sumLanesPlain(lanes *[16]float32, src []float32) {
+	for i, x := range src {
+		lanes[i%16] += x
+	}
+}
+
+func maxLanesPlain(lanes *[16]float32, src []float32) {
+	for i, x := range src {
+		lanes[i%16] = math.Float32frombits(pick(x > lanes[i%16], x, lanes[i%16]))
+	}
+}
+
+func squareLanesPlain(lanes *[16]float32, src []float32, shift float32) {
+	for i, x := range src {
+		d := x - shift
+		lanes[i%16] += float32(d * d)
+	}
+}
+
+func tapRowsPlain(dst []float32, dstStep int, src []float32, srcStep int, offsets []int, w []float32, width, rows int) {
+	for y := range rows {
+		out, in := dst[y*dstStep:][:width], src[y*srcStep:]
+		clear(out)
+		for t0 := 0; t0 < len(offsets); t0 += 4 {
+			quad := offsets[t0:min(t0+4, len(offsets))]
+			for i := range out {
+				s := float32(w[2*t0] * in[quad[0]+i])
+				for t, off := range quad[1:] {
+					s += float32(w[2*(t0+1+t)] * in[off+i])
+				}
+				out[i] += s
+			}
+		}
+	}
+}
+
+// total is the sum of the lanes, in pairs.
+func total(lanes *[16]float32) float32 {
+	for n := 8; n > 0; n /= 2 {
+		for i := range n {
+			lanes[i] += lanes[i+n]
+		}
+	}
+	return lanes[0]
+}
