@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"npu/internal/model/graph"
+	"npu/internal/sim/kernels"
 )
 
 // A fused kernel is called te_fused_op_<operators>_<hash>: the operators in snake case, in the order of the chain.
-var fusedName = regexp.MustCompile(`^te_fused_op_([a-z0-9_]+?)((_[0-9a-f]{16}|_[0-9a-f]{32}|_[0-9a-f]{64})+)(_\d+)?(__kernel\d+)?$`)
+var fusedName = regexp.MustCompile(`^te_fused_op_([a-z0-9_]+?)((_[0-9a-f]{12,64})+)(_\d+)?(__kernel\d+)?$`)
 
 // fusedNames are the operators of a fused kernel by its name; false for other kernels. Names that are not known are
 // kept as they are, in one piece.
@@ -177,6 +178,8 @@ func (x *kernelOp) apply(v *graph.Value, names []string, extras []int) (*graph.V
 				x.note("%s taken as (result before it) %s (operand): the order is not stored", t, t)
 			}
 			v = x.pair(t, v, w)
+		case t == "LeakyRelu" && !x.o.hasAttrsOf(t):
+			v = x.commonLeaky(v)
 		case lostAttributes(t) && !x.o.hasAttrsOf(t):
 			return x.bad(x.errorf("the parameters of %s in its chain are not stored", t)), nil
 		default:
@@ -360,8 +363,27 @@ func (x *kernelOp) fixActivation(v *graph.Value, t string, weight, clip int) *gr
 		return x.pair("PRelu", v, w)
 	case t == "LeakyRelu" && x.o.Attrs.Has("negative_slope"):
 		return x.leaky(v)
+	case t == "LeakyRelu":
+		return x.commonLeaky(v)
 	}
 	return x.bad(x.errorf("the slope of %s in its kernel is not stored", t))
+}
+
+// commonLeaky is a leaky ReLU that lost its slope: that of all others in the file, if they agree.
+func (x *kernelOp) commonLeaky(v *graph.Value) *graph.Value {
+	slopes := map[float32]bool{}
+	slope := float32(0)
+	x.b.m.eachOp(func(o *OpDef) {
+		if o.Attrs.Has("negative_slope") {
+			slope = o.Attrs.Float("negative_slope", 0)
+			slopes[slope] = true
+		}
+	})
+	if len(slopes) != 1 {
+		return x.bad(x.errorf("the slope of LeakyRelu in its kernel is not stored"))
+	}
+	x.note("slope %g of its LeakyRelu taken from the others of the file", slope)
+	return x.emit("LeakyRelu", kernels.Attrs{"alpha": slope}, v)
 }
 
 // originals are the types of the operators that went into a kernel, and the type of the last of them where the file

@@ -75,35 +75,50 @@ func stridedSlice(x *kernelOp) []*graph.Value {
 	if !ok3 || len(strides) == 0 {
 		strides = slices.Repeat([]int64{1}, len(begin))
 	}
-	if a.Int("ellipsis_mask", 0) != 0 || a.Int("new_axis_mask", 0) != 0 {
-		return x.fail("slices with an ellipsis or a new axis")
+	if len(end) != len(begin) || len(strides) != len(begin) {
+		return x.fail("begin %v, end %v and strides %v", begin, end, strides)
 	}
-	if len(end) != len(begin) || len(strides) != len(begin) || len(begin) > len(v.Shape) {
-		return x.fail("begin %v, end %v and strides %v for shape %v", begin, end, strides, v.Shape)
-	}
-	begin, end = slices.Clone(begin), slices.Clone(end)
-	axes := make([]int64, len(begin))
+	var starts, ends, axes, steps []int64
+	axis, known := 0, 0
 	for i := range begin {
-		axes[i] = int64(i)
 		bit := int64(1) << i
-		if a.Int("begin_mask", 0)&bit != 0 {
-			if begin[i] = 0; strides[i] < 0 {
-				begin[i] = math.MaxInt32
-			}
-		}
-		if a.Int("end_mask", 0)&bit != 0 {
-			if end[i] = math.MaxInt32; strides[i] < 0 {
-				end[i] = math.MinInt32
-			}
-		}
-		if a.Int("shrink_axis_mask", 0)&bit != 0 {
-			strides[i] = 1
-			if end[i] = begin[i] + 1; end[i] == 0 {
-				end[i] = math.MaxInt32
-			}
+		if (a.Int("ellipsis_mask", 0)|a.Int("new_axis_mask", 0))&bit == 0 {
+			known++
 		}
 	}
-	return []*graph.Value{x.result(x.emit("Slice", nil, v, ints(begin...), ints(end...), ints(axes...), ints(strides...)), 0)}
+	for i := range begin {
+		bit := int64(1) << i
+		on := func(mask string) bool { return a.Int(mask, 0)&bit != 0 }
+		if on("ellipsis_mask") {
+			axis += max(len(v.Shape)-known, 0) // the axes that no entry speaks of
+			continue
+		}
+		if on("new_axis_mask") {
+			continue // of length 1: it comes with the shape of the result
+		}
+		b, e, step := begin[i], end[i], strides[i]
+		if on("begin_mask") {
+			if b = 0; step < 0 {
+				b = math.MaxInt32
+			}
+		}
+		if on("end_mask") {
+			if e = math.MaxInt32; step < 0 {
+				e = math.MinInt32
+			}
+		}
+		if on("shrink_axis_mask") {
+			if b, e, step = begin[i], begin[i]+1, 1; e == 0 {
+				e = math.MaxInt32
+			}
+		}
+		starts, ends, axes, steps = append(starts, b), append(ends, e), append(axes, int64(axis)), append(steps, step)
+		axis++
+	}
+	if axis > len(v.Shape) {
+		return x.fail("%d axes sliced of shape %v", axis, v.Shape)
+	}
+	return []*graph.Value{x.result(x.emit("Slice", nil, v, ints(starts...), ints(ends...), ints(axes...), ints(steps...)), 0)}
 }
 
 // stridedSliceV2 takes axes and strides as inputs, as ONNX does.
