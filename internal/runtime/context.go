@@ -73,7 +73,7 @@ func (th *Thread) newContext(d *Device, cfg ContextConfig, primary bool, in call
 			c.pages = newPageTable(d.hw)
 		}
 		c.stream = &Stream{ctx: c, dev: d, def: true}
-		if code = c.stream.make(StreamConfig{}); code != 0 {
+		if code = c.stream.make(th, StreamConfig{}); code != 0 {
 			return
 		}
 		c.stream.q.Share() // it serves whoever names no stream

@@ -185,7 +185,7 @@ func (th *Thread) copyQueue(ctx *Context, c call) (*sim.Queue, error) {
 	th.dropCopyStream()
 	s := &Stream{dev: ctx.dev, ctx: ctx, hidden: true}
 	var code Code
-	if err := th.port.Call(func() { code = s.make(StreamConfig{Name: "synchronous copies"}) }); err != nil {
+	if err := th.port.Call(func() { code = s.make(th, StreamConfig{Name: "synchronous copies"}) }); err != nil {
 		return nil, th.blocked(c.name, nil, err)
 	}
 	if code != 0 {

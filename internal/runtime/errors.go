@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -89,6 +90,8 @@ func (th *Thread) failAs(code Code, message, call, detail, hint string) error {
 // blocked turns what a wait met (a deadlock, a fault) into the call's error; nil for neither.
 func (th *Thread) blocked(call string, f *sim.Fault, err error) error {
 	switch {
+	case errors.Is(err, sim.ErrNotOwner):
+		return th.fail(InvalidParam, call, "the stream belongs to another thread", "let its thread call Share before others submit")
 	case err != nil:
 		return th.keep(&Error{Code: SchedulerError, Message: "EE9999", Call: call, Err: err})
 	case f != nil:

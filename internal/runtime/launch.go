@@ -89,7 +89,7 @@ func (th *Thread) Prepare(k *Kernel, args []uint64, s *Stream) (*Launch, error) 
 // Submit puts the prepared launch into its stream once more.
 func (th *Thread) Submit(l *Launch) error {
 	s := l.stream
-	if c := th.open; c != nil && s.open.Load() == c && th.port.Fire(s.q, &l.shot, nil, launchNs) {
+	if c := th.open; c != nil && s.open.Load() == c && l.kernel.open.Load() == c && th.port.Fire(s.q, &l.shot, nil, launchNs) {
 		return nil
 	}
 	return th.launch(l.kernel, nil, l.block, s)

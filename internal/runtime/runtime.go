@@ -117,9 +117,10 @@ func (rt *Runtime) Close(th *Thread) error {
 		}
 	}))
 	for _, s := range streams {
-		if !s.destroyed.Load() {
-			first(th.waitStream(s, 0, callSyncStream))
+		if s.destroyed.Load() || th.failure(s.ctx) != nil { // a failure that stays was reported
+			continue
 		}
+		first(th.waitStream(s, 0, callSyncStream))
 	}
 	for _, sv := range append(services, rt.exceptions.service) {
 		sv.end()

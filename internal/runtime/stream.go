@@ -69,7 +69,7 @@ func (th *Thread) CreateStream(c StreamConfig) (s *Stream, err error) {
 	s = &Stream{ctx: ctx, dev: ctx.dev, flags: c.Flags}
 	var code Code
 	err = th.port.Call(func() {
-		if code = s.make(c); code == 0 {
+		if code = s.make(th, c); code == 0 {
 			ctx.streams = append(ctx.streams, s)
 		}
 	})
@@ -100,13 +100,13 @@ func (d *Device) streamLimit() int {
 }
 
 // make creates the hardware queue. Under Port.Call.
-func (s *Stream) make(c StreamConfig) Code {
+func (s *Stream) make(th *Thread, c StreamConfig) Code {
 	d := s.dev
 	if !s.hidden && d.public >= d.streamLimit() {
 		return NoResource
 	}
 	chip := d.hw.Chip()
-	qc := sim.QueueConfig{Space: s.ctx.pages.space, Default: s.def, Quiet: s.hidden, Depth: 64}
+	qc := sim.QueueConfig{Space: s.ctx.pages.space, Default: s.def, Quiet: s.hidden, Depth: 64, Owner: th.port}
 	if !s.hidden {
 		qc.Domain = s.ctx.domain
 		qc.Depth = max(64, chip.RingDepth)

@@ -155,7 +155,7 @@ func (m *Machine) request(p *Port) {
 		r.queue.minWait = min(r.queue.minWait, r.pos)
 	case waitEvent:
 		if r.event.gen >= r.pos {
-			m.releaseEvent(p, r.event)
+			m.releaseEvent(p, r.event, r.clock)
 			return
 		}
 		r.event.ports = append(r.event.ports, p)

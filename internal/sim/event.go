@@ -111,7 +111,7 @@ func (m *Machine) recordEvent(q *Queue, e *Event, gen uint64) uint64 {
 	k = 0
 	for _, p := range e.ports {
 		if p.dev.pos <= e.gen {
-			m.releaseEvent(p, e)
+			m.releaseEvent(p, e, m.now)
 		} else {
 			e.ports[k] = p
 			k++
@@ -122,7 +122,7 @@ func (m *Machine) recordEvent(q *Queue, e *Event, gen uint64) uint64 {
 }
 
 // releaseEvent lets go a port that waited for e, with the unreported fault of a task before the record.
-func (m *Machine) releaseEvent(p *Port, e *Event) {
+func (m *Machine) releaseEvent(p *Port, e *Event, t int64) {
 	if q := e.from; q != nil {
 		switch {
 		case q.domain.fault != nil:
@@ -131,7 +131,7 @@ func (m *Machine) releaseEvent(p *Port, e *Event) {
 			p.result.Fault, q.fault = q.fault, nil
 		}
 	}
-	m.release(p, p.dev.clock)
+	m.release(p, t)
 }
 
 // waitEvent says whether the wait at the head of q passes; if not, q is held.

@@ -14,8 +14,11 @@ func (s *Shot) SetArgs(addr uint64, n int) { s.w3, s.w4 = uint64(min(n, 255))<<2
 // Fire is Submit for kernel launches where nothing stands in the way: the queue is this port's own and its ring has
 // room. Otherwise it does nothing and returns false. Eight stores, one compare-and-swap.
 func (p *Port) Fire(q *Queue, s *Shot, args []uint64, cost int64) bool {
+	if q.owner != p {
+		return false
+	}
 	pos := q.tail
-	if q.shared || pos-q.headSeen >= q.room || len(args) > ArgWords {
+	if pos-q.headSeen >= q.room || len(args) > ArgWords {
 		return false
 	}
 	slot := pos & q.mask

@@ -41,6 +41,7 @@ type Config struct {
 var (
 	ErrNoQueue     = errors.New("no queue left")
 	ErrInterrupted = errors.New("interrupted")
+	ErrNotOwner    = errors.New("the queue belongs to another thread")
 	ErrRetired     = errors.New("the service has ended")
 	ErrNoMemory    = errors.New("no address space for the device's memory")
 )

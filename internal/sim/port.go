@@ -91,8 +91,15 @@ func (p *Port) Spend(ns int64) { p.clock += ns }
 // Submit writes t into q's ring and rings the doorbell: one store of 64 bytes and one compare-and-swap. It returns at
 // once unless the ring is full; then it drives the device until there is room. cost is the modelled host time of the
 // call. args, if any, are copied into the queue's argument ring (at most ArgWords), so that the caller's memory can be
-// reused at once. It returns the task's position in the queue. An error is a deadlock of the whole program.
+// reused at once. It returns the task's position in the queue. An error is ErrNotOwner or a deadlock of the whole
+// program.
 func (p *Port) Submit(q *Queue, t *Task, args []uint64, cost int64) (uint64, error) {
+	if q.owner != p && q.owner != nil {
+		if !q.owner.gone {
+			return 0, ErrNotOwner
+		}
+		q.owner = p // its thread has ended
+	}
 	if q.shared {
 		return p.submitShared(q, t, args, cost)
 	}

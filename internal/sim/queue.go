@@ -41,6 +41,7 @@ type Queue struct {
 	quiet    bool
 
 	// Producer side: the owning thread, or the holder of mu.
+	owner    *Port // nil: whoever submits, one at a time, or shared
 	shared   bool
 	mu       sync.Mutex
 	tail     uint64
@@ -104,6 +105,7 @@ func (d *Domain) Fault() *Fault { return d.fault }
 type QueueConfig struct {
 	Space    *Space  // address space of its tasks
 	Domain   *Domain // fails with it; nil: it fails alone
+	Owner    *Port   // the only port that submits, until Share
 	Priority uint8   // 0 greatest … 7 least
 	Default  bool    // a context's default stream
 	Depth    int     // ring entries; rounded up to a power of two
@@ -156,7 +158,7 @@ func (m *Machine) NewQueue(dev *Device, c QueueConfig) (*Queue, error) {
 	q := &Queue{
 		id: uint16(len(m.queues)), dev: dev, space: c.Space, prio: min(c.Priority, 7), name: c.Stream,
 		ring: make([]Desc, size), mask: uint64(size - 1), room: uint64(room), minWait: math.MaxUint64, argBase: c.Args, quiet: c.Quiet,
-		domain: c.Domain, stepAt: never,
+		domain: c.Domain, owner: c.Owner, stepAt: never,
 	}
 	if q.domain == nil {
 		q.domain = &Domain{}
@@ -197,7 +199,7 @@ func (m *Machine) DropQueue(q *Queue) {
 var deadQueue = &Queue{dead: true, state: qOff}
 
 // Share lets several ports submit to q. It cannot be undone.
-func (q *Queue) Share() { q.shared = true }
+func (q *Queue) Share() { q.shared, q.owner = true, nil }
 
 // Gone says whether the queue was dropped. Call it from Port.Call.
 func (q *Queue) Gone() bool { return q.dead }
