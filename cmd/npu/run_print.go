@@ -26,9 +26,6 @@ func (o *runOptions) printReport(rep *model.Report, res *model.Result, checks []
 			p.line("input", "%s %s[%v] is random (seed %d): give it with -i %s=FILE", in.Name, in.DType, in.Shape, o.seed, in.Name)
 		}
 	}
-	for _, w := range rep.Warnings {
-		p.line("note", "%s", w)
-	}
 	p.printf("\nwhere the device time went\n")
 	p.ops(rep)
 	if len(res.Outputs) > 0 {
@@ -37,6 +34,7 @@ func (o *runOptions) printReport(rep *model.Report, res *model.Result, checks []
 			p.output(rep.Outputs[i], t)
 		}
 	}
+	p.notes(rep.Warnings)
 	for _, c := range checks {
 		p.printf("%s\n", c)
 	}
@@ -93,6 +91,24 @@ func (p *printer) ops(rep *model.Report) {
 	}
 	if n := len(rep.Ops) - limit; n > 0 {
 		p.printf("  and %d more operator types (--json lists all)\n", n)
+	}
+}
+
+// notes prints what was assumed or inferred; on a terminal the first few.
+func (p *printer) notes(list []string) {
+	if len(list) == 0 {
+		return
+	}
+	p.printf("\nnotes\n")
+	limit := len(list)
+	if p.s.outTTY && limit > 4 {
+		limit = 3
+	}
+	for _, w := range list[:limit] {
+		p.printf("  %s\n", w)
+	}
+	if n := len(list) - limit; n > 0 {
+		p.printf("  and %d more (--json lists all)\n", n)
 	}
 }
 
