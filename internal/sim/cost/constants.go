@@ -14,8 +14,8 @@ var constantsTSV string
 // constants are the rows of constants.tsv for one family; their units are in the names there.
 type constants struct {
 	launchCube, launchVector, rampCube, rampVector, dispatch   int64
-	cubePercent, cubeFP32Percent, transA, transB               int64
-	runCycles                                                  int64
+	cubePercent, cubeFP32Percent, cubeHF32Percent              int64
+	runCycles, tileWaste                                       int64
 	memoryPercent, l2Percent, l2Gain, coreBandwidth            int64
 	tileN, grainCube, grainBytes, grainOps, maxWaves           int64
 	icache, scalar, line                                       int64
@@ -32,14 +32,14 @@ func (c *constants) fields() map[string]*int64 {
 		"ramp_vector_ns":      &c.rampVector,
 		"dispatch_ns":         &c.dispatch,
 		"cube_percent":        &c.cubePercent,
-		"trans_a_percent":     &c.transA,
-		"trans_b_percent":     &c.transB,
 		"run_cycles":          &c.runCycles,
 		"cube_fp32_percent":   &c.cubeFP32Percent,
+		"cube_hf32_percent":   &c.cubeHF32Percent,
 		"memory_percent":      &c.memoryPercent,
 		"l2_percent":          &c.l2Percent,
 		"l2_gain_percent":     &c.l2Gain,
 		"core_bandwidth":      &c.coreBandwidth,
+		"tile_waste_percent":  &c.tileWaste,
 		"tile_n":              &c.tileN,
 		"grain_cube":          &c.grainCube,
 		"grain_bytes":         &c.grainBytes,

@@ -26,11 +26,16 @@ func Estimate(chip *soc.Chip, core Core, blocks int, w Work) Account {
 }
 
 // Estimate is the package's Estimate with the constants of p.
+func (p *Profile) Estimate(chip *soc.Chip, core Core, blocks int, w Work) Account {
+	return p.Constants(chip, core, w.Type).Estimate(chip, core, blocks, w)
+}
+
+// Estimate is the package's Estimate with these constants, all of which must be given.
 //
 // The model: each resource (cube, vector, memory, ...) needs the time of its longest block; the pipes overlap, so the
 // core is busy for the longest of them plus one fill and drain; every kernel pays a start. It never gets faster by
-// more work. All figures come from package soc, constants.tsv and p. Estimate does not allocate.
-func (p *Profile) Estimate(chip *soc.Chip, core Core, blocks int, w Work) Account {
+// more work. All other figures come from package soc and constants.tsv. Estimate does not allocate.
+func (c Constants) Estimate(chip *soc.Chip, core Core, blocks int, w Work) Account {
 	k := constantsOf(chip.Short)
 	w.M, w.N, w.K, w.Batch = count(w.M), count(w.N), count(w.K), count(w.Batch)
 	w.VectorOps, w.ScalarOps = count(w.VectorOps), count(w.ScalarOps)
@@ -44,10 +49,10 @@ func (p *Profile) Estimate(chip *soc.Chip, core Core, blocks int, w Work) Accoun
 		w.MacType = tensor.Float16
 	}
 	if core == AICPU {
-		return cpu(chip, k, blocks, w)
+		return cpu(chip, k, c[Start], blocks, w)
 	}
 	m := newModel(chip, k, core, blocks)
-	m.op = p.constants(chip.Name, k, core, w.Type)
+	m.op = c
 	m.matrix(&w)
 	m.vector(&w)
 	m.scalar(&w)
@@ -100,18 +105,27 @@ func (m *model) matrix(w *Work) {
 	cm, ck, cn := ceilDiv(w.M, int64(b.M)), ceilDiv(w.K, int64(b.K)), ceilDiv(w.N, int64(b.N))
 	rate := m.op[Cube]
 	if w.MacType == tensor.Float32 && b == m.chip.MKN(tensor.Float16) {
-		rate = rate * m.k.cubeFP32Percent / 100
+		percent := m.k.cubeFP32Percent
+		if w.HF32 {
+			percent = max(percent, m.k.cubeHF32Percent)
+		}
+		rate = rate * percent / 100
 	}
 	if w.TransA {
-		rate = rate * m.k.transA / 100
+		rate = rate * m.op[TransA] / 100
 	}
 	if w.TransB {
-		rate = rate * m.k.transB / 100
+		rate = rate * m.op[TransB] / 100
 	}
 	cycles := func(cm, cn int64) int64 { return mulDiv(mul(mul(cm, cn), ck), 1000, max(rate, 1)) }
 	gm, gn := min(cm, m.k.grainCube/int64(b.M)), min(cn, m.k.grainCube/int64(b.N))
 	m.total.Cube = mul(cycles(cm, cn), w.Batch)
 	m.block.Cube = m.spread(m.total.Cube, cycles(gm, gn))
+	// Whole tiles leave cores without work in the last round. Kernels choose smaller ones before they waste much.
+	tm, tn := max(m.tileM()/int64(b.M), 1), max(m.k.tileN/int64(b.N), 1)
+	rounds := ceilDiv(mul(mul(ceilDiv(cm, tm), ceilDiv(cn, tn)), w.Batch), m.n)
+	most := mulDiv(m.block.Cube, 100+m.k.tileWaste, 100)
+	m.block.Cube = max(m.block.Cube, min(mul(rounds, cycles(min(cm, tm), min(cn, tn))), most))
 
 	bits := int64(max(w.MacType.Bits(), 4))
 	tiles := func(cm, cn int64) int64 { // MTE1 loads both operands of each output tile into L0
@@ -141,13 +155,13 @@ func (m *model) vector(w *Work) {
 		return
 	}
 	// An instruction works on 256 bytes; 8-bit types are computed as 16-bit ones, 64-bit ones are put together from
-	// several instructions.
+	// several instructions. Bfloat16 is computed as float32, and so is more than plain arithmetic on float16.
 	lanes := int64(m.chip.VecLanes)
-	switch w.VectorType.Bits() {
-	case 32:
-		lanes /= 2
-	case 64, 128:
+	switch bits := w.VectorType.Bits(); {
+	case bits >= 64:
 		lanes /= 16
+	case bits == 32, w.VectorType == tensor.BFloat16, w.VectorType == tensor.Float16 && LookupOperator(w.Type).Instr > plainInstr:
+		lanes /= 2
 	}
 	lanes = max(lanes, 1) * int64(m.chip.VecPipes)
 	if m.hasCube && m.chip.Split {
@@ -156,6 +170,9 @@ func (m *model) vector(w *Work) {
 	m.block.Vector = ceilDiv(m.spread(ops, m.k.grainOps), lanes)
 	m.total.Vector = ceilDiv(ops, lanes)
 }
+
+// plainInstr is up to how many instructions an element of an operator count as plain arithmetic.
+const plainInstr = 4
 
 // elements is how many elements the vector unit passes: as given, or those of the longer direction.
 func elements(w *Work) int64 {

@@ -143,7 +143,7 @@ func TestEstimate_byHand(t *testing.T) {
 	v.WriteBytes = 1 << 28
 	within("one reading block", cost.Estimate(b3, cost.AIV, 1, v).Ns(40), float64(1<<30)/(0.8*55*1.8)+2000)
 	// Nothing but the start.
-	within("empty", cost.Estimate(b3, cost.AIV, 0, cost.Work{}).Ns(40), 2000)
+	within("empty", cost.Estimate(b3, cost.AIV, 0, cost.Work{}).Ns(40), 1500)
 	within("empty cube", cost.Estimate(b3, cost.AIC, 0, cost.Work{}).Ns(20), 5000)
 	// Waves change the granularity, not the time.
 	long := cost.Estimate(b3, cost.AIC, 100, mm)

@@ -22,9 +22,9 @@ type Fitted struct {
 	Origin       string
 }
 
-const fittedHeader = "# chip\tname\tstart_ns\tstream_permille\tl2_gain_percent\tinstr_percent\trun_cycles\tcube_permille\tshapes\terror_percent\torigin\n"
+const fittedHeader = "# chip\tname\tstart_ns\tstream_permille\tl2_gain_percent\tinstr_percent\trun_cycles\tcube_permille\ttrans_a_percent\ttrans_b_percent\tshapes\terror_percent\torigin\n"
 
-// embedded is the profile of fitted.tsv with the errors found when it was made.
+// fittedRows are those of fitted.tsv.
 var fittedRows = sync.OnceValue(func() []Fitted {
 	rows, err := ParseFitted(fittedTSV)
 	if err != nil {

@@ -16,6 +16,9 @@ func (m *model) memory(w *Work) {
 	}
 	// What finds room in L2 moves at its own rate, the rest at that of the memory.
 	miss := w.WeightBytes + max(w.ReadBytes+w.WriteBytes-w.WeightBytes-m.chip.L2Bytes, 0)
+	if w.Cold {
+		miss = w.ReadBytes + w.WriteBytes
+	}
 	hit := w.ReadBytes + w.WriteBytes - miss
 	missIn := min(miss, w.ReadBytes)
 	loads := missIn + mulDiv(w.ReadBytes-missIn, 100, m.op[L2Gain])

@@ -17,10 +17,12 @@ const (
 	Instr                  // hundredths of a vector instruction an element
 	Run                    // cycles of a core for each contiguous piece
 	Cube                   // per mille of the cube's peak
+	TransA                 // percent of that when the first operand is stored transposed
+	TransB                 // the same of the second
 	constantCount
 )
 
-var constantNames = [constantCount]string{"start_ns", "stream_permille", "l2_gain_percent", "instr_percent", "run_cycles", "cube_permille"}
+var constantNames = [constantCount]string{"start_ns", "stream_permille", "l2_gain_percent", "instr_percent", "run_cycles", "cube_permille", "trans_a_percent", "trans_b_percent"}
 
 func (c Constant) String() string { return constantNames[c%constantCount] }
 
@@ -46,41 +48,77 @@ func (c Constants) Over(below Constants) Constants {
 // Scope says for what constants hold.
 type Scope struct {
 	Chip string // name of the chip that was measured; "*": any
-	Name string // a canonical operator type, or a class
+	Name string // a canonical operator type, a class, or a kind of core
 }
 
 // Scope is the name under which constants of a class stand. Types start with a capital letter, classes with a small one.
 func (c Class) Scope() string { return string(c) }
 
+// Scope is the name under which constants stand that hold for all operators on one kind of core.
+func (c Core) Scope() string {
+	switch c {
+	case AIC, Mix:
+		return "cube"
+	case AICPU:
+		return "cpu"
+	}
+	return "vector"
+}
+
 // Profile is a set of constants. The zero Profile knows only the data sheet and the assumptions of constants.tsv. It
 // must not change while it is in use.
 type Profile struct {
-	at map[Scope]Constants
+	at    map[Scope]Constants
+	chips []*soc.Chip // those with constants of their own
 }
 
 // Set gives the constants of a scope; zero figures are inherited from the scopes behind it: the type on any chip, the
-// class, the assumptions.
+// class, the kind of core, the assumptions.
 func (p *Profile) Set(s Scope, c Constants) {
 	if p.at == nil {
 		p.at = map[Scope]Constants{}
 	}
 	p.at[s] = c
+	if chip, err := soc.Lookup(s.Chip); s.Chip != "*" && err == nil && !slices.Contains(p.chips, chip) {
+		p.chips = append(p.chips, chip)
+	}
+}
+
+// MeasuredAs is the chip whose constants hold for this one: itself, or a measured one of the same family with as many
+// cores. Empty: none, constants of any chip hold.
+func (p *Profile) MeasuredAs(chip *soc.Chip) string {
+	name := ""
+	for _, c := range p.chips {
+		if c.Name == chip.Name {
+			return c.Name
+		}
+		if name == "" && c.Short == chip.Short && c.AICores == chip.AICores {
+			name = c.Name
+		}
+	}
+	return name
 }
 
 // Constants are all figures for an operator type on a chip.
 func (p *Profile) Constants(chip *soc.Chip, core Core, typ string) Constants {
-	return p.constants(chip.Name, constantsOf(chip.Short), core, typ)
-}
-
-func (p *Profile) constants(chip string, k *constants, core Core, typ string) Constants {
+	k := constantsOf(chip.Short)
 	c := Constants{
-		Stream: 1000, L2Gain: k.l2Gain, Run: k.runCycles, Cube: k.cubePercent * 10,
+		Stream: 1000, L2Gain: k.l2Gain, Run: k.runCycles, Cube: k.cubePercent * 10, TransA: 100, TransB: 100,
 		Start: k.launchVector + k.rampVector,
 	}
-	if core == AIC || core == Mix {
+	switch core {
+	case AIC, Mix:
 		c[Start] = k.launchCube + k.rampCube
+	case AICPU:
+		c[Start] = k.aicpuStart
 	}
 	if len(p.at) == 0 || typ == "" {
+		return c
+	}
+	if own, ok := p.at[Scope{"*", core.Scope()}]; ok {
+		c = own.Over(c)
+	}
+	if core == AICPU {
 		return c
 	}
 	name, op := Canonical(typ), LookupOperator(typ)
@@ -88,7 +126,7 @@ func (p *Profile) constants(chip string, k *constants, core Core, typ string) Co
 		own[Instr] *= op.Instr
 		c = own.Over(c)
 	}
-	for _, s := range [...]Scope{{"*", name}, {chip, name}} {
+	for _, s := range [...]Scope{{"*", name}, {p.MeasuredAs(chip), name}} {
 		if own, ok := p.at[s]; ok {
 			c = own.Over(c)
 		}

@@ -30,6 +30,7 @@ type Work struct {
 	MacType        tensor.DType
 	// TransA and TransB say that an operand is stored transposed (A as K×M, B as N×K).
 	TransA, TransB bool
+	HF32           bool // float32 operands may be rounded to half the mantissa
 	// VectorOps counts element-operations on the vector unit: elements × vector instructions each of them needs
 	// (add 1, exp about 4, division 2).
 	VectorOps  int64
@@ -40,6 +41,8 @@ type Work struct {
 	// Runs is in how many contiguous pieces the kernel reads and writes the memory (strided slices, transpositions, rows
 	// of a gather, rows of a broadcast along the last dimension). Zero: all is contiguous.
 	Runs int64
+	// Cold says that nothing of what the kernel reads or overwrites is in L2 when it starts.
+	Cold bool
 	// ScalarOps counts scalar instructions (index arithmetic of gathers, AI CPU loops).
 	ScalarOps int64
 	// Bytes moved between global memory and the core; WeightBytes is the part of ReadBytes that are weights.

@@ -33,15 +33,9 @@ func LeaveOneOut(samples []Sample) []Prediction {
 	rest := make([]Sample, 0, len(samples))
 	for i, s := range samples {
 		rest = append(append(rest[:0], samples[:i]...), samples[i+1:]...)
-		list[i] = Prediction{s, s.Estimate(cost.NewProfile(Fit(related(rest, s))))}
+		list[i] = Prediction{s, s.Estimate(cost.NewProfile(fit(rest, &s)))}
 	}
 	return list
-}
-
-// related are the samples whose constants matter to s: those of its class.
-func related(samples []Sample, s Sample) []Sample {
-	class := cost.LookupOperator(s.Type).Class
-	return slices.DeleteFunc(slices.Clone(samples), func(x Sample) bool { return cost.LookupOperator(x.Type).Class != class })
 }
 
 // Quantile is the q-th part of the errors, 0.5 the median; 0 for none.

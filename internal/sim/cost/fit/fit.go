@@ -29,29 +29,30 @@ func Samples(chip *soc.Chip, f *measured.File) []Sample {
 
 // Estimate is the time that a profile gives for the sample, in nanoseconds.
 func (s Sample) Estimate(p *cost.Profile) int64 {
-	a := p.Estimate(s.Chip, s.Core, s.Blocks, s.Work)
-	return a.Ns(cost.Units(s.Chip, s.Core))
+	return s.with(p.Constants(s.Chip, s.Core, s.Work.Type))
 }
 
-// logError is ln(estimate / measured).
-func (s Sample) logError(p *cost.Profile) float64 {
-	return math.Log(float64(max(s.Estimate(p), 1)) / float64(max(s.Ns(), 1)))
+func (s Sample) with(c cost.Constants) int64 {
+	a := c.Estimate(s.Chip, s.Core, s.Blocks, s.Work)
+	return max(a.Ns(cost.Units(s.Chip, s.Core)), 1)
 }
 
 // stiffness says how strongly a constant holds to that of the level above: the more shapes of its own a type has, the
 // less it follows its class. The memory's rate is one for all, so it hardly moves. Chosen by leaving shapes out; half
 // or twice as much changes little.
-var stiffness = [...]float64{cost.Start: 0.5, cost.Stream: 8, cost.L2Gain: 0.5, cost.Instr: 0.5, cost.Run: 0.5, cost.Cube: 0.5}
+var stiffness = [...]float64{cost.Start: 1, cost.Stream: 8, cost.L2Gain: 0.5, cost.Instr: 0.25, cost.Run: 0.5, cost.Cube: 0.5, cost.TransA: 0.5, cost.TransB: 0.5}
 
 // limits keep constants where they mean something.
 var limits = map[cost.Constant][2]int64{
-	cost.Start: {300, 100_000}, cost.Stream: {150, 1220}, cost.L2Gain: {100, 600}, cost.Instr: {10, 100_000}, cost.Run: {5, 2000}, cost.Cube: {50, 1000},
+	cost.Start: {300, 100_000}, cost.Stream: {150, 1220}, cost.L2Gain: {100, 600}, cost.Instr: {10, 100_000}, cost.Run: {5, 2000}, cost.Cube: {50, 1000}, cost.TransA: {50, 120}, cost.TransB: {50, 120},
 }
 
-// fitted are the constants of a class that are measured; the others stay as assumed.
-func fitted(c cost.Class) []cost.Constant {
-	switch c {
-	case cost.Matmul, cost.Convolution, cost.Attention:
+// ofClass are the constants that are measured for the class of s and its types; the others stay as assumed.
+func ofClass(s Sample) []cost.Constant {
+	switch cost.LookupOperator(s.Type).Class {
+	case cost.Matmul:
+		return []cost.Constant{cost.Start, cost.Cube, cost.TransA, cost.TransB}
+	case cost.Convolution, cost.Attention:
 		return []cost.Constant{cost.Start, cost.Cube}
 	case cost.Cut, cost.Join, cost.Transposition, cost.Gather, cost.Scatter:
 		return []cost.Constant{cost.Start, cost.Stream, cost.L2Gain, cost.Run}
@@ -59,25 +60,54 @@ func fitted(c cost.Class) []cost.Constant {
 	return []cost.Constant{cost.Start, cost.Stream, cost.L2Gain, cost.Instr, cost.Run}
 }
 
-// Fit finds constants in three levels: for each class over all chips, for each type over all chips, starting from its
-// class, and for each type on each chip, starting from the type. What has no shapes of its own inherits.
-func Fit(samples []Sample) []cost.Fitted {
+// ofCore are those that mean something for all operators on a kind of core.
+func ofCore(s Sample) []cost.Constant {
+	switch s.Core {
+	case cost.AIC, cost.Mix:
+		return []cost.Constant{cost.Start, cost.Cube}
+	case cost.AICPU:
+		return []cost.Constant{cost.Start}
+	}
+	return []cost.Constant{cost.Start, cost.Stream, cost.L2Gain}
+}
+
+// Fit finds constants in four levels: for each kind of core, for each class and for each type over all chips, and for
+// each type on each chip. Each starts from the one before and holds to it the more, the fewer shapes it has.
+func Fit(samples []Sample) []cost.Fitted { return fit(samples, nil) }
+
+// fit does what Fit does, or only the scopes that matter to one sample.
+func fit(samples []Sample, only *Sample) []cost.Fitted {
 	var rows []cost.Fitted
 	p := &cost.Profile{}
-	level := func(scope func(Sample) cost.Scope) {
-		for _, g := range groups(samples, scope) {
-			class := cost.LookupOperator(g.samples[0].Type).Class
-			c := improve(p, g.scope, g.samples, fitted(class))
+	for _, l := range levels {
+		for _, g := range groups(samples, l.scope) {
+			if only != nil && (only.Core == cost.AICPU && g.scope.Name != "cpu" || l.scope(*only) != g.scope) {
+				continue
+			}
+			c := improve(p, g.scope, g.samples, l.which(g.samples[0]))
 			p.Set(g.scope, c)
 			rows = append(rows, cost.Fitted{Scope: g.scope, Constants: c, Shapes: len(g.samples)})
 		}
 	}
-	level(func(s Sample) cost.Scope {
-		return cost.Scope{Chip: "*", Name: cost.LookupOperator(s.Type).Class.Scope()}
-	})
-	level(func(s Sample) cost.Scope { return cost.Scope{Chip: "*", Name: cost.Canonical(s.Type)} })
-	level(func(s Sample) cost.Scope { return cost.Scope{Chip: s.Chip.Name, Name: cost.Canonical(s.Type)} })
 	return rows
+}
+
+var levels = [...]struct {
+	scope func(Sample) cost.Scope // the zero Scope: not at this level
+	which func(Sample) []cost.Constant
+}{
+	{func(s Sample) cost.Scope { return cost.Scope{Chip: "*", Name: s.Core.Scope()} }, ofCore},
+	{func(s Sample) cost.Scope { return s.at("*", cost.LookupOperator(s.Type).Class.Scope()) }, ofClass},
+	{func(s Sample) cost.Scope { return s.at("*", cost.Canonical(s.Type)) }, ofClass},
+	{func(s Sample) cost.Scope { return s.at(s.Chip.Name, cost.Canonical(s.Type)) }, ofClass},
+}
+
+// at is a scope for AI cores: AI CPU kernels share the names of operators and none of their times.
+func (s Sample) at(chip, name string) cost.Scope {
+	if s.Core == cost.AICPU {
+		return cost.Scope{}
+	}
+	return cost.Scope{Chip: chip, Name: name}
 }
 
 type group struct {
@@ -89,6 +119,9 @@ func groups(samples []Sample, scope func(Sample) cost.Scope) []group {
 	var all []group
 	for _, s := range samples {
 		sc := scope(s)
+		if sc == (cost.Scope{}) {
+			continue
+		}
 		i := slices.IndexFunc(all, func(g group) bool { return g.scope == sc })
 		if i < 0 {
 			i = len(all)
@@ -115,23 +148,25 @@ func improve(p *cost.Profile, scope cost.Scope, samples []Sample, which []cost.C
 	case start[cost.Instr] == 0:
 		start[cost.Instr] = 100 * op.Instr
 	}
-	trial := &cost.Profile{}
+	below := make([]cost.Constants, len(samples))
+	for i, x := range samples {
+		below[i] = p.Constants(x.Chip, x.Core, x.Type)
+	}
 	c := cost.Constants{}
 	for _, k := range which {
-		if k == cost.Run && !pieces(samples) {
+		if !speaks(samples, k) {
 			continue
 		}
 		c[k] = start[k]
 	}
 	loss := func(c cost.Constants) float64 {
 		sum := 0.0
-		for _, x := range samples {
+		for i, x := range samples {
 			own := c
 			if class {
 				own[cost.Instr] *= cost.LookupOperator(x.Type).Instr
 			}
-			trial.Set(cost.Scope{Chip: x.Chip.Name, Name: cost.Canonical(x.Type)}, own.Over(p.Constants(x.Chip, x.Core, x.Type)))
-			sum += math.Abs(x.logError(trial))
+			sum += math.Abs(math.Log(float64(x.with(own.Over(below[i]))) / float64(max(x.Ns(), 1))))
 		}
 		for _, k := range which {
 			if c[k] > 0 {
@@ -164,6 +199,17 @@ func improve(p *cost.Profile, scope cost.Scope, samples []Sample, which []cost.C
 	return c
 }
 
-func pieces(samples []Sample) bool {
-	return slices.ContainsFunc(samples, func(s Sample) bool { return s.Work.Runs > 0 })
+// speaks says whether any of the samples depends on the constant.
+func speaks(samples []Sample, k cost.Constant) bool {
+	return slices.ContainsFunc(samples, func(s Sample) bool {
+		switch k {
+		case cost.Run:
+			return s.Work.Runs > 0
+		case cost.TransA:
+			return s.Work.TransA
+		case cost.TransB:
+			return s.Work.TransB
+		}
+		return true
+	})
 }

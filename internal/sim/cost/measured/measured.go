@@ -22,7 +22,10 @@ type Shape struct {
 }
 
 // Ns is the median time.
-func (s *Shape) Ns() int64 { return s.Times[len(s.Times)/2] }
+func (s *Shape) Ns() int64 {
+	n := len(s.Times)
+	return (s.Times[n/2] + s.Times[(n-1)/2]) / 2
+}
 
 // Skipped counts rows that cannot be compared, by reason.
 type Skipped struct {

@@ -156,6 +156,7 @@ func (g *grouper) shape(s *Shape, row []string) string {
 	if err != nil {
 		return err.Error()
 	}
+	w.HF32 = strings.EqualFold(bare(cell(row, c.hf32)), "YES")
 	s.Work = w
 	return ""
 }

@@ -13,7 +13,7 @@ import (
 func WorkOf(typ string, in, out []Operand) (cost.Work, error) {
 	op := cost.LookupOperator(typ)
 	o := operation{in: in, out: out, name: cost.Canonical(typ), w: cost.Work{Type: typ}}
-	o.w.VectorType = o.vectorType(op.Instr)
+	o.w.VectorType = o.vectorType()
 	bytesIn, bytesOut := total(in), total(out)
 	o.w.ReadBytes, o.w.WriteBytes = bytesIn, bytesOut
 	o.w.Elements = max(largest(in).Count, largest(out).Count)
@@ -58,6 +58,10 @@ func WorkOf(typ string, in, out []Operand) (cost.Work, error) {
 	default:
 		o.w.Runs = o.rowsOfBroadcast()
 	}
+	switch op.Class {
+	case cost.Elementwise, cost.Reduction, cost.Optimizer, cost.Fill, cost.Other:
+		o.w.Cold = o.name != "TensorMove" && (flat(in) > 0 || flat(out) > 0)
+	}
 	if len(in)+len(out) == 0 || o.w.ReadBytes+o.w.WriteBytes == 0 {
 		return cost.Work{}, fmt.Errorf("operands without a size")
 	}
@@ -81,6 +85,17 @@ func total(list []Operand) (bytes int64) {
 	return min(bytes, most)
 }
 
+// flat is the bytes of long vectors. Frameworks keep parameters, gradients and optimizer states so; what lies between
+// two visits to them is more than L2 holds.
+func flat(list []Operand) (bytes int64) {
+	for _, o := range list {
+		if len(o.Shape) == 1 && o.Count >= 1<<17 {
+			bytes += o.Bytes
+		}
+	}
+	return bytes
+}
+
 func first(list []Operand) Operand {
 	if len(list) == 0 {
 		return Operand{}
@@ -97,9 +112,8 @@ func largest(list []Operand) (big Operand) {
 	return big
 }
 
-// vectorType is the widest type among the largest operands: casts are done where the wider one is. Bfloat16 is computed
-// as float32, and so is what is more than plain arithmetic on float16.
-func (o *operation) vectorType(instr int64) tensor.DType {
+// vectorType is the widest type among the largest operands: casts are done where the wider one is.
+func (o *operation) vectorType() tensor.DType {
 	var t tensor.DType
 	n := max(largest(o.in).Count, largest(o.out).Count)
 	for _, list := range [2][]Operand{o.in, o.out} {
@@ -108,9 +122,6 @@ func (o *operation) vectorType(instr int64) tensor.DType {
 				t = x.DType
 			}
 		}
-	}
-	if t == tensor.BFloat16 || t == tensor.Float16 && instr > 4 {
-		return tensor.Float32
 	}
 	return t
 }
@@ -140,7 +151,7 @@ func (o *operation) pieces(whole Operand, parts []Operand) int64 {
 }
 
 // moved is in how many pieces a transposition moves its data: dimensions at the end that stay where they are move
-// together; where the last one moves the vector unit transposes blocks of 16 by 16.
+// together; where the last one moves, whole rows of the input are read and turned in the vector unit.
 func moved(in, out Operand) int64 {
 	keep := int64(1)
 	for i := 1; i <= min(len(in.Shape), len(out.Shape)); i++ {
@@ -153,7 +164,10 @@ func moved(in, out Operand) int64 {
 	if keep == in.Count || in.Count == 0 {
 		return 0
 	}
-	return in.Count / max(keep, 16)
+	if keep == 1 && len(in.Shape) > 0 {
+		keep = int64(in.Shape[len(in.Shape)-1])
+	}
+	return in.Count / max(keep, 1)
 }
 
 // rows is how many rows of a table a gather fetches.
