@@ -30,7 +30,7 @@ func newInspectCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect FILE...",
 		Short: "Say what a file is, and show its contents",
-		Long: `Recognises models (.onnx, .om), captures (.npt), and what real devices leave behind (dumps, core files, stacks, black
+		Long: `Recognises models (.onnx, .om), captures (.npt), stream programs, and what real devices leave behind (dumps, core files, stacks, black
 box, logs) by their contents, not by their names.
 For a model: inputs and outputs ready to paste, operators, and with --tasks and --memory what it compiles to.`,
 		Example: `  npu inspect model.onnx --ops
@@ -75,6 +75,11 @@ func runInspect(ctx context.Context, o *inspectOptions) error {
 		return inspectOM(ctx, o, o.file)
 	case "npt":
 		return inspectTrace(ctx, o)
+	case identify.Stream:
+		return inspectStream(o)
+	}
+	if strings.HasSuffix(o.file, ".stream") {
+		return inspectStream(o)
 	}
 	if strings.EqualFold(filepath.Ext(o.file), ".om") {
 		return inspectOM(ctx, o, o.file) // refuses it and says what it is instead

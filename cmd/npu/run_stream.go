@@ -40,10 +40,7 @@ func runStream(ctx context.Context, o *runOptions) error {
 		warnings, err = p.Check()
 	}
 	if err != nil {
-		if bad := (*program.Mistakes)(nil); errors.As(err, &bad) && len(bad.List) > 1 {
-			fmt.Fprint(o.err, bad.Show())
-		}
-		return err
+		return showMistakes(o.streams, err)
 	}
 	chip := o.soc
 	if chip == "" {
@@ -72,6 +69,14 @@ func runStream(ctx context.Context, o *runOptions) error {
 		return cmpErr(o.printJSON(rep), runErr)
 	}
 	return cmpErr(o.printStream(rep, res), runErr)
+}
+
+// showMistakes prints the mistakes of a program, each with its line, and returns the error.
+func showMistakes(s *streams, err error) error {
+	if bad := (*program.Mistakes)(nil); errors.As(err, &bad) {
+		fmt.Fprint(s.err, bad.Show())
+	}
+	return err
 }
 
 // streamFlags refuses the flags that say something about a model.

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -42,7 +43,7 @@ type checker struct {
 func (p *Program) Check() (warnings []string, err error) {
 	c := &checker{prog: p, dir: filepath.Dir(p.File), names: map[string]*symbol{}, vars: map[string]bool{}, inThread: map[string]string{}}
 	c.block(p.Body)
-	slices.SortStableFunc(c.mistakes, func(a, b *Mistake) int { return a.Pos.Line - b.Pos.Line })
+	slices.SortStableFunc(c.mistakes, func(a, b *Mistake) int { return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Col-b.Pos.Col) })
 	for _, s := range c.all {
 		c.strange(s)
 	}

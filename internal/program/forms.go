@@ -244,10 +244,16 @@ func hostForms() []Form {
 	const g = "The host"
 	call := func(s *parser, h Head) Stmt {
 		st := &HostStmt{Head: h, Text: s.str("a text"), On: s.on()}
-		if s.word("time") {
-			st.Time = s.expr()
+		for s.bad == nil {
+			switch {
+			case s.word("time"):
+				st.Time = s.expr()
+			case h.Verb == "callback" && s.word("noblock"):
+				st.NoBlock = true
+			default:
+				return st
+			}
 		}
-		st.NoBlock = h.Verb == "callback" && s.word("noblock")
 		return st
 	}
 	return []Form{

@@ -82,6 +82,7 @@ func (h *host) block(list []Stmt) error {
 func (h *host) verdict(st Stmt, err error) error {
 	want := st.head().Want
 	var e *runtime.Error
+	h.r.reported(err)
 	switch {
 	case err == errStop || h.r.ctx.Err() != nil:
 		return errStop

@@ -36,11 +36,13 @@ func (m *Mistakes) Error() string {
 	return s
 }
 
-// Show prints each mistake with its line and a mark under the column.
+// Show prints each mistake with its line and a mark under the column; a single one without its text, which Error has.
 func (m *Mistakes) Show() string {
 	var b strings.Builder
 	for _, x := range m.List {
-		fmt.Fprintf(&b, "%s:%s\n", m.File, x.Error())
+		if len(m.List) > 1 {
+			fmt.Fprintf(&b, "%s:%s\n", m.File, x.Error())
+		}
 		if n := x.Pos.Line; n >= 1 && n <= len(m.lines) {
 			line := []rune(strings.TrimRight(m.lines[n-1], " \t\r"))
 			mark := make([]rune, 0, x.Pos.Col)

@@ -45,7 +45,7 @@ func Is(head []byte) bool {
 		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
 			continue
 		}
-		return f[0] == "program" && len(f) > 1
+		return f[0] == "program" && len(f) > 1 && (len(f) == 2 || f[1][0] == '"' || f[2][0] == '#')
 	}
 	return false
 }

@@ -37,6 +37,8 @@ type StreamReport struct {
 	Tasks    int64  `json:"tasks"`
 	BusyNs   int64  `json:"busy_ns"`
 	WaitNs   int64  `json:"wait_ns"` // held by another stream
+
+	end int64
 }
 
 // FaultReport is a task that failed.
@@ -64,8 +66,9 @@ func NewReport(p *Program, res *Result, warnings []string) *Report {
 		r.Failures = []*Failure{}
 	}
 	byStream := map[streamKey]*StreamReport{}
+	names := streamNames(t)
 	for _, k := range t.Tasks.All() {
-		r.task(t, k, byStream)
+		r.task(t, k, names, byStream)
 	}
 	for _, s := range t.Streams {
 		x := byStream[streamKey{s.Device, s.ID}]
@@ -78,7 +81,7 @@ func NewReport(p *Program, res *Result, warnings []string) *Report {
 	return r
 }
 
-func (r *Report) task(t *trace.Trace, k trace.Task, byStream map[streamKey]*StreamReport) {
+func (r *Report) task(t *trace.Trace, k trace.Task, names map[streamKey]string, byStream map[streamKey]*StreamReport) {
 	r.DeviceTimeNs = max(r.DeviceTimeNs, k.End)
 	key := streamKey{k.Device, k.Stream}
 	s := byStream[key]
@@ -91,10 +94,11 @@ func (r *Report) task(t *trace.Trace, k trace.Task, byStream map[streamKey]*Stre
 	switch {
 	case stats.IsKernel(&k) || stats.IsCopy(&k):
 		s.BusyNs += k.End - k.Start
-	case k.Ready < k.Start:
-		s.WaitNs += k.Start - k.Ready
+	case k.Kind == trace.EventWait || k.Kind == trace.NotifyWait || k.Kind == trace.ValueWait:
+		s.WaitNs += max(0, k.Start-max(s.end, k.Submit))
 	}
+	s.end = max(s.end, k.End)
 	if k.Code != 0 && k.Code != sim.CodeAborted {
-		r.Faults = append(r.Faults, FaultReport{streamNames(t)[key], k.Task, t.Label(&k), k.End, fmt.Sprintf("0x%x", k.Code)})
+		r.Faults = append(r.Faults, FaultReport{names[key], k.Task, t.Label(&k), k.End, fmt.Sprintf("0x%x", k.Code)})
 	}
 }

@@ -92,6 +92,28 @@ type runner struct {
 	failures []*Failure
 	streams  map[streamKey]string
 	threads  map[uint16]string
+	faults   map[faultKey]bool // that a statement has returned
+}
+
+// faultKey tells faults apart.
+type faultKey struct {
+	device       int
+	stream, task uint32
+	time         int64
+}
+
+// reported keeps the fault in an error, if there is one, and says whether a statement had returned it before.
+func (r *runner) reported(err error) bool {
+	var f *sim.Fault
+	if !errors.As(err, &f) {
+		return false
+	}
+	k := faultKey{f.Device, f.Stream, f.Task, f.Time}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.faults[k]
+	r.faults[k] = true
+	return before
 }
 
 // maxLines bounds what a program in a long loop prints.
@@ -119,7 +141,7 @@ func (p *Program) Run(ctx context.Context, o Options) (res *Result, err error) {
 	}
 	stop := context.AfterFunc(ctx, rt.Interrupt)
 	defer stop()
-	r := &runner{prog: p, rt: rt, ctx: ctx, chip: chip, streams: map[streamKey]string{}, threads: map[uint16]string{}}
+	r := &runner{prog: p, rt: rt, ctx: ctx, chip: chip, streams: map[streamKey]string{}, threads: map[uint16]string{}, faults: map[faultKey]bool{}}
 	th := rt.Attach()
 	h := &host{r: r, th: th, name: "main", env: map[string]any{}, vars: map[string]int64{}}
 	r.nameThread(th.ID(), h.name)
@@ -129,7 +151,7 @@ func (p *Program) Run(ctx context.Context, o Options) (res *Result, err error) {
 	}
 	res = &Result{Chip: chip.Name, Policy: policy.String(), Threads: 1 + len(h.children)}
 	res.Counters, _ = th.Counters() // fails only when the run is over anyway
-	if err := rt.Close(th); err != nil && len(r.failures) == 0 {
+	if err := rt.Close(th); err != nil && len(r.failures) == 0 && !r.reported(err) {
 		r.failed(h, nil, err)
 	}
 	for id, name := range r.threads {

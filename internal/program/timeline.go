@@ -67,6 +67,7 @@ type bar struct {
 type lane struct {
 	name string
 	bars []bar
+	end  int64 // of the last task
 }
 
 // quietStream says whether a stream is the runtime's own. Of those, the timeline shows only the copies.
@@ -186,22 +187,23 @@ func streamLanes(t *trace.Trace) []lane {
 // task adds a task's bars.
 func (l *lane) task(t *trace.Trace, k trace.Task) {
 	b := bar{k.Start, k.End, Nothing, taskLabel(t, k)}
-	held := ForEngine
+	held, since := ForEngine, k.Ready
 	switch {
 	case k.Kind.Kernel():
 		b.mark = KernelRuns
 	case k.Kind == trace.Memcpy || k.Kind == trace.Memset || k.Kind == trace.Reduce:
 		b.mark = CopyRuns
 	case k.Kind == trace.HostFunc:
-		b.mark, held = HostWorks, ForOther
+		b.mark, held = HostWorks, ForOther // a wait for the thread that runs it
 	case k.Kind == trace.EventRecord || k.Kind == trace.NotifyRecord:
 		b.mark = Record
 	case k.Kind == trace.EventWait || k.Kind == trace.NotifyWait || k.Kind == trace.ValueWait:
-		held = ForOther
+		held, since = ForOther, max(l.end, k.Submit)
 	}
-	if k.Ready < k.Start {
-		l.bars = append(l.bars, bar{k.Ready, k.Start, held, ""})
+	if since < k.Start {
+		l.bars = append(l.bars, bar{since, k.Start, held, ""})
 	}
+	l.end = max(l.end, k.End)
 	if k.Code != 0 {
 		b.mark = Failed
 	}

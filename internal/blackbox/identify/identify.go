@@ -38,6 +38,7 @@ const (
 	DeviceInfo   = "device-info"   // device_info.txt
 	Log          = "log"           // host or device log
 	MsprobeJSON  = "msprobe-json"  // dump.json of the framework-level tool
+	Stream       = "stream"        // stream program that says its name
 	NPY          = "npy"
 	Text         = "text" // text without a known form
 	Empty        = "empty"
@@ -48,7 +49,7 @@ func Description(kind string) string {
 	if s, ok := map[string]string{Core: "AI-core core file", KernelObject: "kernel object", KernelJSON: "kernel description", TensorDump: "tensor dump",
 		Overflow: "overflow record", DumpStats: "dump statistics", KernelPrint: "kernel print data", ATrace: "trace ring (atrace)", StackImage: "process stack image",
 		StackText: "process stack text", BlackBox: "black box of a device", KernelRing: "kernel log ring of a device", History: "exception history of a device",
-		DeviceInfo: "device table of a black-box export", Log: "log", MsprobeJSON: "msprobe dump description", NPY: "NumPy array", Text: "text", Empty: "empty file",
+		DeviceInfo: "device table of a black-box export", Log: "log", MsprobeJSON: "msprobe dump description", Stream: "stream program", NPY: "NumPy array", Text: "text", Empty: "empty file",
 		"onnx": "ONNX model", "om": "offline model", "npt": "capture"}[kind]; ok {
 		return s
 	}
@@ -162,6 +163,8 @@ func text(h []byte) string {
 			return MsprobeJSON
 		}
 		return Text
+	case isProgram(s):
+		return Stream
 	case bbox.SniffHistory([]byte(s)) && !strings.HasPrefix(s, "[ERROR"):
 		return History
 	case bbox.SniffDeviceInfo([]byte(s)):
@@ -170,6 +173,17 @@ func text(h []byte) string {
 		return Log
 	}
 	return Text
+}
+
+// isProgram: the first line that is no comment is "program NAME".
+func isProgram(s string) bool {
+	for line := range strings.Lines(s) {
+		f := strings.Fields(line)
+		if len(f) > 0 && !strings.HasPrefix(f[0], "#") {
+			return f[0] == "program" && len(f) > 1 && (len(f) == 2 || f[1][0] == '"' || f[2][0] == '#')
+		}
+	}
+	return false
 }
 
 // isLog: one of the first lines has the head of a log, is a message of the error manager, or a trace line with a time.
