@@ -92,16 +92,13 @@ func (d *dictionary) taskType(kind uint32) string {
 	return "TASK_TYPE_" + strconv.FormatUint(uint64(kind), 10)
 }
 
-// api names an API event.
-func (d *dictionary) api(level, kind uint32, item uint64) string {
+// api names an API event as the vendor's timelines do.
+func (d *dictionary) api(level, kind uint32) string {
 	name := d.types[[2]uint32{level, kind}]
 	if name == "" {
-		name = levelName(level) + " " + strconv.FormatUint(uint64(kind), 10)
+		name = strconv.FormatUint(uint64(kind), 10)
 	}
-	if level == levelNode && item != 0 {
-		return "Node@" + name + " " + d.name(item)
-	}
-	return name
+	return levelName(level) + "@" + name
 }
 
 // Levels of host records.

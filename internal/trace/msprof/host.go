@@ -31,7 +31,7 @@ type hostData struct {
 // call is an API event.
 type call struct {
 	begin, end uint64
-	item       uint64
+	item       uint64 // hash of what a node launch launches
 	kind       uint32
 	level      uint16
 	thread     uint32
@@ -183,13 +183,20 @@ func (h *hostData) order() {
 	}
 }
 
-// links finds for each track the call that submitted it, the innermost that holds its stamp, and the operator that the
-// node launch around it announced; -1 for none.
-func (h *hostData) links() (caller, operator []int32) {
-	caller, operator = make([]int32, len(h.tracks)), make([]int32, len(h.tracks))
+// links is what the host's records say of its tracks, by track; -1 for none.
+type links struct {
+	caller   []int32 // the call that submitted it: the innermost that holds its stamp
+	launch   []int32 // the node launch around it
+	operator []int32 // the node that this launch announced
+}
+
+// links joins tracks, calls and nodes.
+func (h *hostData) links() links {
+	n := len(h.tracks)
+	l := links{make([]int32, n), make([]int32, n), make([]int32, n)}
 	byThread := map[uint32][]int32{}
 	for i := range h.tracks {
-		caller[i], operator[i] = -1, -1
+		l.caller[i], l.launch[i], l.operator[i] = -1, -1, -1
 		byThread[h.tracks[i].thread] = append(byThread[h.tracks[i].thread], int32(i))
 	}
 	for from := 0; from < len(h.calls); {
@@ -203,14 +210,14 @@ func (h *hostData) links() (caller, operator []int32) {
 		for hi < len(h.nodes) && h.nodes[hi].thread == thread {
 			hi++
 		}
-		h.nest(from, to, byThread[thread], lo, hi, caller, operator)
+		h.nest(from, to, byThread[thread], lo, hi, &l)
 		from = to
 	}
-	return caller, operator
+	return l
 }
 
 // nest walks the calls, tracks and nodes of one thread side by side.
-func (h *hostData) nest(from, to int, tracks []int32, node, nodes int, caller, operator []int32) {
+func (h *hostData) nest(from, to int, tracks []int32, node, nodes int, l *links) {
 	var open []int32 // calls around the stamp, the innermost last
 	next := from
 	for _, row := range tracks {
@@ -231,14 +238,14 @@ func (h *hostData) nest(from, to int, tracks []int32, node, nodes int, caller, o
 			if c.end < at {
 				continue // calls of one thread that do not nest
 			}
-			if caller[row] < 0 {
-				caller[row] = open[i]
+			if l.caller[row] < 0 {
+				l.caller[row] = open[i]
 			}
 			if c.level == levelNode && launch < 0 {
 				launch = open[i]
 			}
 		}
-		if launch < 0 {
+		if l.launch[row] = launch; launch < 0 {
 			continue
 		}
 		c := &h.calls[launch]
@@ -246,7 +253,7 @@ func (h *hostData) nest(from, to int, tracks []int32, node, nodes int, caller, o
 			node++
 		}
 		if node < nodes && h.nodes[node].count <= c.end {
-			operator[row] = int32(node)
+			l.operator[row] = int32(node)
 		}
 	}
 }
@@ -261,17 +268,13 @@ func (h *hostData) spans(rec *trace.Recorder, offset int64, device uint16, calle
 	}
 	threads := h.threads(rec)
 	batch := make([]trace.Span, 0, 1024)
-	names := map[[3]uint64]trace.StringID{}
+	names := map[[2]uint32]trace.StringID{}
 	for i := range h.calls {
 		c := &h.calls[i]
-		item := c.item
-		if c.level != levelNode {
-			item = 0
-		}
-		key := [3]uint64{uint64(c.level), uint64(c.kind), item}
+		key := [2]uint32{uint32(c.level), c.kind}
 		name, ok := names[key]
 		if !ok {
-			name = rec.Intern(h.dict.api(uint32(c.level), c.kind, item))
+			name = rec.Intern(h.dict.api(uint32(c.level), c.kind))
 			names[key] = name
 		}
 		s := trace.Span{Start: h.clock.at(c.begin) + offset, End: h.clock.at(c.end) + offset, Name: name, Thread: threads[c.thread], Device: device, Task: trace.NoTask}

@@ -11,13 +11,13 @@ import (
 
 // matcher finds the host's record of a device task.
 type matcher struct {
-	host     *hostData
-	rows     map[matchKey][]int32 // tracks by time
-	operator []int32              // by track
-	used     []bool
-	words    *ascend.Words
-	offset   int64
-	threads  map[uint32]uint16
+	host *hostData
+	rows map[matchKey][]int32 // tracks by time
+	links
+	used    []bool
+	words   *ascend.Words
+	offset  int64
+	threads map[uint32]uint16
 }
 
 type matchKey struct {
@@ -25,8 +25,8 @@ type matchKey struct {
 	stream, id uint32
 }
 
-func newMatcher(h *hostData, operator []int32, rec *trace.Recorder, offset int64, v6 bool) *matcher {
-	m := &matcher{host: h, rows: map[matchKey][]int32{}, operator: operator, used: make([]bool, len(h.tracks)), words: ascend.NewWords(), offset: offset, threads: h.threads(rec)}
+func newMatcher(h *hostData, l links, rec *trace.Recorder, offset int64, v6 bool) *matcher {
+	m := &matcher{host: h, rows: map[matchKey][]int32{}, links: l, used: make([]bool, len(h.tracks)), words: ascend.NewWords(), offset: offset, threads: h.threads(rec)}
 	for i := range h.tracks {
 		k := m.key(&h.tracks[i], v6)
 		m.rows[k] = append(m.rows[k], int32(i))
@@ -125,6 +125,13 @@ func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task) string
 	t := &m.host.tracks[row]
 	k.Stream, k.Task = t.stream, t.batch<<16|t.id
 	k.Name, k.Blocks, k.Thread = rec.Intern(m.host.dict.name(t.name)), t.blocks, m.threads[t.thread]
+	word := m.host.dict.taskType(t.kind)
+	if kind, _ := m.words.Kind(word); kind.Kernel() && m.launch[row] >= 0 {
+		// What was launched is the operator; the name in the record is that of its binary.
+		if item := m.host.calls[m.launch[row]].item; item != 0 {
+			k.Name = rec.Intern(m.host.dict.name(item))
+		}
+	}
 	if op := m.op(row); op != nil {
 		if op.name != 0 {
 			k.Name = rec.Intern(m.host.dict.name(op.name))
@@ -137,7 +144,7 @@ func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task) string
 		k.Submit, k.Ready = at, k.Start
 		k.Flags &^= trace.FlagNoSubmit
 	}
-	return m.host.dict.taskType(t.kind)
+	return word
 }
 
 func (m *matcher) op(row int32) *node {

@@ -117,12 +117,12 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 		missing("the host folder: kernels have no names, and calls are not known")
 	}
 	host.order()
-	caller, operator := host.links()
+	l := host.links()
 	numbers := slices.Sorted(maps.Keys(devices))
 	if len(numbers) == 0 {
 		missing("the device folders: only calls are known")
 		rec.SetMeta(trace.Meta{})
-		host.spans(rec, offset, 0, caller)
+		host.spans(rec, offset, 0, l.caller)
 	}
 	meta := trace.Meta{Devices: len(numbers)}
 	for i, n := range numbers {
@@ -134,7 +134,7 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 		if err := d.read(ctx); err != nil {
 			return nil, problem.Damagedf("%s: %w", devices[n], err)
 		}
-		m := newMatcher(host, operator, rec, offset, d.v6())
+		m := newMatcher(host, l, rec, offset, d.v6())
 		d.record(m)
 		if left := m.unmatched(d.number); left > 0 {
 			missing("device %d: the device's records of %d tasks that the host submitted", n, left)
@@ -143,7 +143,7 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 		d.meta(&meta)
 		source.BadRecords += d.bad
 		if i == 0 {
-			host.spans(rec, offset, d.number, caller)
+			host.spans(rec, offset, d.number, l.caller)
 			if rank, ok := d.info.Rank.int(); ok && rank >= 0 && rank < 1<<24 {
 				source.Ranks = 1
 				source.Devices = append(source.Devices, trace.SourceDevice{ID: d.number, Rank: int(rank), Device: n, Host: d.info.Host})
