@@ -135,7 +135,7 @@ func (o *runOptions) printStream(rep *program.Report, res *program.Result) error
 	}
 	p.line("summary", "%s on %s, %s checked; %s", count(rep.Statements, "statement"), count(int64(rep.Threads), "thread"),
 		count(rep.Expectations, "expectation"), verdict)
-	p.line("device", "%s on %s in %s, %s; the host met the device %d times", count(rep.Tasks, "task"), count(int64(len(rep.Streams)), "stream"),
+	p.line("device", "%s on %s in %s, %s; the host met the device %d times", count(rep.Tasks, "task"), count(int64(rep.Streams), "stream"),
 		program.Micros(rep.DeviceTimeNs), count(int64(len(rep.Faults)), "fault"), rep.Interactions)
 	if o.trace != "" {
 		p.line("trace", "%s%s", o.trace, hint(o.trace))
@@ -149,6 +149,16 @@ func count(n int64, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// paintMark gives a run of cells the colour of its mark.
+func paintMark(m program.Mark, s string) string {
+	c := map[program.Mark]string{program.KernelRuns: "32", program.CopyRuns: "34", program.Failed: "31", program.ForOther: "33",
+		program.ForEngine: "33", program.HostWorks: "35", program.HostWaits: "2", program.HostCall: "2"}[m]
+	if c == "" {
+		return s
+	}
+	return "\x1b[" + c + "m" + s + "\x1b[0m"
 }
 
 // printTimeline prints a row for each thread and stream.
@@ -166,13 +176,21 @@ func (o *runOptions) printTimeline(p *printer, res *program.Result) {
 	}
 	tl = program.NewTimeline(res.Trace, width-name-3)
 	cells := program.Cells(o.outTTY)
+	var paint func(program.Mark, string) string
+	if o.colors {
+		paint = paintMark
+	}
 	p.printf("\n%s to %s, a column is %s\n", program.Micros(tl.From), program.Micros(tl.To), program.Micros(tl.Column))
 	for _, r := range tl.Rows {
-		p.printf("%-*s |%s\n", name, r.Name, r.Text(cells))
+		p.printf("%-*s |%s\n", name, r.Name, r.Text(cells, paint))
 	}
 	var legend []string
 	for _, m := range tl.Marks() {
-		legend = append(legend, string(cells[m])+" "+m.Legend())
+		mark := string(cells[m])
+		if paint != nil {
+			mark = paint(m, mark)
+		}
+		legend = append(legend, mark+" "+m.Legend())
 	}
 	p.printf("%*s  %s\n", name, "", strings.Join(legend, "  "))
 }

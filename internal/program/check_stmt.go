@@ -290,7 +290,7 @@ func (c *checker) order(st *OrderStmt) {
 	case "record":
 		s.recorded = true
 	case "wait":
-		if s.waited.Line == 0 {
+		if s.waited.Line == 0 && st.Want == nil {
 			s.waited = st.Pos
 		}
 	}

@@ -20,7 +20,8 @@ type Report struct {
 	DeviceTimeNs int64          `json:"device_time_ns"` // when the last task ended
 	Interactions uint64         `json:"host_interactions"`
 	Tasks        int64          `json:"tasks"`
-	Streams      []StreamReport `json:"streams"`
+	Streams      int            `json:"streams"`
+	ByStream     []StreamReport `json:"by_stream"`
 	Output       []Line         `json:"output"`
 	Failures     []*Failure     `json:"failures"`
 	Faults       []FaultReport  `json:"faults"`
@@ -37,8 +38,6 @@ type StreamReport struct {
 	Tasks    int64  `json:"tasks"`
 	BusyNs   int64  `json:"busy_ns"`
 	WaitNs   int64  `json:"wait_ns"` // held by another stream
-
-	end int64
 }
 
 // FaultReport is a task that failed.
@@ -56,7 +55,7 @@ func NewReport(p *Program, res *Result, warnings []string) *Report {
 	r := &Report{
 		Program: p.Name, Soc: res.Chip, Policy: res.Policy, Devices: t.Meta.Devices, Threads: res.Threads, Statements: res.Statements,
 		Expectations: res.Checked, Interactions: res.Counters.Interactions(), Output: res.Output, Failures: res.Failures,
-		Streams: []StreamReport{}, Faults: []FaultReport{}, Warnings: append(append([]string{}, warnings...), res.Warnings...),
+		ByStream: []StreamReport{}, Faults: []FaultReport{}, Warnings: append(append([]string{}, warnings...), res.Warnings...),
 		WallOrdered: t.Meta.WallOrdered,
 	}
 	if r.Output == nil {
@@ -76,7 +75,11 @@ func NewReport(p *Program, res *Result, warnings []string) *Report {
 			continue
 		}
 		x.Name, x.Priority = s.Name, s.Priority
-		r.Streams = append(r.Streams, *x)
+		r.ByStream = append(r.ByStream, *x)
+	}
+	r.Streams = len(r.ByStream)
+	if n := t.Meta.Lost; n > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d tasks and calls are missing in the trace and the figures: the program is too long to keep them all", n))
 	}
 	return r
 }
@@ -95,9 +98,8 @@ func (r *Report) task(t *trace.Trace, k trace.Task, names map[streamKey]string, 
 	case stats.IsKernel(&k) || stats.IsCopy(&k):
 		s.BusyNs += k.End - k.Start
 	case k.Kind == trace.EventWait || k.Kind == trace.NotifyWait || k.Kind == trace.ValueWait:
-		s.WaitNs += max(0, k.Start-max(s.end, k.Submit))
+		s.WaitNs += k.End - k.Start
 	}
-	s.end = max(s.end, k.End)
 	if k.Code != 0 && k.Code != sim.CodeAborted {
 		r.Faults = append(r.Faults, FaultReport{names[key], k.Task, t.Label(&k), k.End, fmt.Sprintf("0x%x", k.Code)})
 	}

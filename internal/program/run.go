@@ -24,7 +24,7 @@ type Options struct {
 	Chip    string // empty: the program's, else Ascend910B3
 	Policy  string // empty: the program's, else preempt
 	Threads int    // host threads for the arithmetic; results do not depend on it
-	Cycles  int    // rows that the trace keeps at most; 0: a million
+	Rows    int    // tasks that the trace keeps at most; 0: a million
 }
 
 // Line is one line of output with the time of the thread that wrote it.
@@ -131,7 +131,7 @@ func (p *Program) Run(ctx context.Context, o Options) (res *Result, err error) {
 		policy = sim.Reference
 	}
 	rec := trace.NewRecorder()
-	rec.Limit(cmp.Or(o.Cycles, 1_000_000))
+	rec.Limit(cmp.Or(o.Rows, 1_000_000))
 	rt, err := runtime.Open(runtime.Config{
 		Chip: chip, Devices: max(1, p.Setup.Devices), Policy: policy, Workers: max(1, o.Threads), MemoryBytes: p.Setup.Memory,
 		Recorder: rec, Spans: true,

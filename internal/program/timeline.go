@@ -67,7 +67,6 @@ type bar struct {
 type lane struct {
 	name string
 	bars []bar
-	end  int64 // of the last task
 }
 
 // quietStream says whether a stream is the runtime's own. Of those, the timeline shows only the copies.
@@ -187,7 +186,7 @@ func streamLanes(t *trace.Trace) []lane {
 // task adds a task's bars.
 func (l *lane) task(t *trace.Trace, k trace.Task) {
 	b := bar{k.Start, k.End, Nothing, taskLabel(t, k)}
-	held, since := ForEngine, k.Ready
+	held := ForEngine
 	switch {
 	case k.Kind.Kernel():
 		b.mark = KernelRuns
@@ -198,12 +197,11 @@ func (l *lane) task(t *trace.Trace, k trace.Task) {
 	case k.Kind == trace.EventRecord || k.Kind == trace.NotifyRecord:
 		b.mark = Record
 	case k.Kind == trace.EventWait || k.Kind == trace.NotifyWait || k.Kind == trace.ValueWait:
-		held, since = ForOther, max(l.end, k.Submit)
+		b.mark, b.label = ForOther, "" // the task itself is the wait
 	}
-	if since < k.Start {
-		l.bars = append(l.bars, bar{since, k.Start, held, ""})
+	if k.Ready < k.Start {
+		l.bars = append(l.bars, bar{k.Ready, k.Start, held, ""})
 	}
-	l.end = max(l.end, k.End)
 	if k.Code != 0 {
 		b.mark = Failed
 	}
@@ -272,15 +270,30 @@ func (l *lane) labels(row *Row, owner []int) {
 	}
 }
 
-// Text is the row in the characters of cells.
-func (r *Row) Text(cells []rune) string {
-	out := make([]rune, len(r.Cells))
-	for i, m := range r.Cells {
-		if out[i] = cells[m]; r.Label[i] != 0 {
-			out[i] = r.Label[i]
+// Text is the row in the characters of cells. paint, which may be nil, colours a run of cells with the same mark.
+func (r *Row) Text(cells []rune, paint func(Mark, string) string) string {
+	end := len(r.Cells)
+	for end > 0 && r.Cells[end-1] == Nothing {
+		end--
+	}
+	var out strings.Builder
+	for at := 0; at < end; {
+		m := r.Cells[at]
+		var run []rune
+		for ; at < end && r.Cells[at] == m; at++ {
+			if r.Label[at] != 0 {
+				run = append(run, r.Label[at])
+			} else {
+				run = append(run, cells[m])
+			}
+		}
+		if paint == nil {
+			out.WriteString(string(run))
+		} else {
+			out.WriteString(paint(m, string(run)))
 		}
 	}
-	return strings.TrimRight(string(out), " ")
+	return out.String()
 }
 
 // Marks are the marks that the timeline shows, in the order of the legend.
