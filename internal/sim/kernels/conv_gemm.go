@@ -124,15 +124,12 @@ func (c *convolution) compile(s *Spec, k *Kernel, fin finish, phases []phase) *K
 		g.fin, g.slice = fin, slice(g.n, g.k)
 		g.a = side{at: loc{inOperand, 1}, dtype: c.dtype, base: weights, ls: g.k, ks: 1}
 		if s.Op == "ConvTranspose" {
-			g.a.gather = c.gatherWeights(p, 1)
+			g.a.gather = c.gatherWeights(p)
 		}
-		pg := newPixelGather(c, p, g.mk.nr)
-		g.b = side{at: loc{inOperand, 0}, dtype: c.dtype, base: input, gather: pg.pack}
-		if p.step != [3]int{1, 1, 1} {
-			g.fin.spread = c.spread(p)
-		}
+		g.b = side{at: loc{inOperand, 0}, dtype: c.dtype, base: input, channels: c.ci, plane: volume(c.in), line: c.in[2]}
+		c.columns(g, p)
 		if s.In[1].Const != nil && !g.a.direct() {
-			pk := g.a.prepack(1, g.m, g.k, groups, number, start)
+			pk := g.a.prepack(0, g.m, g.k, groups, number, start)
 			packers, start = append(packers, pk), start+pk.floats()
 		}
 		k.Workspace = max(k.Workspace, g.plan(0))
@@ -149,91 +146,89 @@ func (c *convolution) compile(s *Spec, k *Kernel, fin finish, phases []phase) *K
 	})
 }
 
-// gatherWeights packs the taps of a phase of transposed weights (input channel, output channel, tap).
-func (c *convolution) gatherWeights(p phase, width int) func(dst []float32, src vec, tmp []float32, base, l0, lanes, k0, depth int) {
+// columns chooses how the input becomes columns of a product: 1×1 kernels take the planes as they are, others a band
+// unless rows are so short that the columns for nothing in it would be many.
+func (c *convolution) columns(g *gemm, p phase) {
+	if volume(c.kernel) == 1 && p.stride == [3]int{1, 1, 1} && p.grid == c.in && len(p.taps) == 1 && p.taps[0].off == [3]int{} {
+		g.b.ls, g.b.ks = 1, volume(c.in)
+		return
+	}
+	pixels := max(96, min(512, 32<<10/max(1, min(g.m, 512))))
+	b := newBand(c.in, p, pixels)
+	if b != nil && b.pitch <= b.width+b.width/5 {
+		g.b.band = b
+		g.fin.spread = c.spreadBand(b, p)
+		return
+	}
+	g.b.pixels = &pixelGather{p, c.in}
+	if p.step != [3]int{1, 1, 1} {
+		g.fin.spread = func(j int) (off, n, stride, skip int) {
+			x, r := j%p.grid[2], j/p.grid[2]
+			return c.pixel(p, r/p.grid[1], r%p.grid[1], x), p.grid[2] - x, p.step[2], 0
+		}
+	}
+}
+
+// spreadBand places the columns of a band's blocks in the output.
+func (c *convolution) spreadBand(b *band, p phase) func(j int) (off, n, stride, skip int) {
+	whole := b.run(b.height, b.width)
+	return func(j int) (off, n, stride, skip int) {
+		z, y, x, _, width := b.block(j / whole)
+		row, at := j%whole/b.pitch, j%whole%b.pitch
+		return c.pixel(p, z, y+row, x+at), width - at, p.step[2], b.pitch - width
+	}
+}
+
+// pixel is where the result at a place in a phase's grid is in the output.
+func (c *convolution) pixel(p phase, z, y, x int) int {
+	return ((z*p.step[0]+p.at[0])*c.out[1]+y*p.step[1]+p.at[1])*c.out[2] + x*p.step[2] + p.at[2]
+}
+
+// gatherWeights copies the taps of a phase of transposed weights (input channel, output channel, tap).
+func (c *convolution) gatherWeights(p phase) func(dst []float32, src vec, base, l0, lanes, k0, depth int) {
 	// groups follow each other along input channels, which makes the group's offset the same as for ordinary weights
 	whole := volume(c.kernel)
-	return func(dst []float32, src vec, tmp []float32, base, l0, lanes, k0, depth int) {
-		for i := range depth {
-			ci, t := (k0+i)/len(p.taps), p.taps[(k0+i)%len(p.taps)]
-			row := tmp[:lanes]
-			src.load(row, base+(ci*c.co+l0)*whole+t.pos, whole)
-			scatterLanes(dst[i*width:], row, width, width*depth)
+	return func(dst []float32, src vec, base, l0, lanes, k0, depth int) {
+		for l := range lanes {
+			for i := range depth {
+				ci, t := (k0+i)/len(p.taps), p.taps[(k0+i)%len(p.taps)]
+				dst[l*depth+i] = src.at(base + (ci*c.co+l0+l)*whole + t.pos)
+			}
 		}
 	}
 }
 
-// spread places the pixels of a phase in the output.
-func (c *convolution) spread(p phase) func(j int) (off, n, stride int) {
-	return func(j int) (off, n, stride int) {
-		x := j % p.grid[2]
-		r := j / p.grid[2]
-		y, z := r%p.grid[1], r/p.grid[1]
-		off = ((z*p.step[0]+p.at[0])*c.out[1]+y*p.step[1]+p.at[1])*c.out[2] + x*p.step[2] + p.at[2]
-		return off, p.grid[2] - x, p.step[2]
-	}
-}
-
-// pixelGather packs panels of the implicit pixel matrix.
+// pixelGather makes rows of the matrix of pixels: for each tap of each channel, what the pixels see there.
 type pixelGather struct {
 	phase
-	in    [3]int
-	width int
+	in [3]int
 }
 
-func newPixelGather(c *convolution, p phase, width int) *pixelGather {
-	g := &pixelGather{phase: p, in: c.in, width: width}
-	if volume(c.kernel) == 1 && p.stride == [3]int{1, 1, 1} && p.grid == c.in && len(p.taps) == 1 && p.taps[0].off == [3]int{} {
-		g.in = [3]int{1, 1, volume(c.in)} // 1×1: one long row
-		g.grid = g.in
-	}
-	return g
-}
-
-func (g *pixelGather) pack(dst []float32, src vec, tmp []float32, base, l0, lanes, k0, depth int) {
-	plane := volume(g.in)
-	c, t := 0, 0
-	if len(g.taps) > 0 {
-		c, t = k0/len(g.taps), k0%len(g.taps)
-	}
-	x0 := l0 % g.grid[2]
-	y0, z0 := l0/g.grid[2]%g.grid[1], l0/g.grid[2]/g.grid[1]
-	for k := range depth {
-		row := g.row(src, tmp, base+c*plane, g.taps[t].off, z0, y0, x0, lanes)
-		scatterLanes(dst[k*g.width:], row, g.width, g.width*depth)
-		if t++; t == len(g.taps) {
-			c, t = c+1, 0
-		}
-	}
-}
-
-// row is one row of the pixel matrix: for lanes pixels from (z,y,x) on, the input at the tap's offset.
-func (g *pixelGather) row(src vec, tmp []float32, base int, off [3]int, z, y, x, lanes int) []float32 {
-	tmp = tmp[:lanes]
+// row is row k for pixels from l0 on.
+func (g *pixelGather) row(dst []float32, src vec, base, k, l0 int) {
+	off := g.taps[k%len(g.taps)].off
+	base += k / len(g.taps) * volume(g.in)
+	x, y, z := l0%g.grid[2], l0/g.grid[2]%g.grid[1], l0/g.grid[2]/g.grid[1]
 	sx := g.stride[2]
-	for rest := tmp; len(rest) > 0; {
-		n := min(len(rest), g.grid[2]-x)
+	for len(dst) > 0 {
+		n := min(len(dst), g.grid[2]-x)
 		iz, iy := z*g.stride[0]+off[0], y*g.stride[1]+off[1]
 		if uint(iz) >= uint(g.in[0]) || uint(iy) >= uint(g.in[1]) {
-			clear(rest[:n])
+			clear(dst[:n])
 		} else {
 			at := base + (iz*g.in[1]+iy)*g.in[2]
 			lo, hi := inside(x*sx+off[2], sx, n, g.in[2])
-			if lo == 0 && hi == lanes && sx == 1 {
-				return src.run(tmp, at+x+off[2], lanes)
-			}
-			clear(rest[:lo])
+			clear(dst[:lo])
 			if lo < hi {
-				src.load(rest[lo:hi], at+(x+lo)*sx+off[2], sx)
+				src.load(dst[lo:hi], at+(x+lo)*sx+off[2], sx)
 			}
-			clear(rest[hi:n])
+			clear(dst[hi:n])
 		}
-		rest, x = rest[n:], 0
+		dst, x = dst[n:], 0
 		if y++; y == g.grid[1] {
 			y, z = 0, z+1
 		}
 	}
-	return tmp
 }
 
 // inside is the range of i in [0,n) for which first+i·step lies in [0,length).

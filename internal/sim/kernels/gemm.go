@@ -46,19 +46,6 @@ func (l loc) mem(x *Exec) []byte {
 	return nil
 }
 
-// side is one factor of a gemm. Its lanes are the rows of A or the columns of B.
-type side struct {
-	at     loc
-	dtype  tensor.DType
-	packed bool // holds whole packed matrices, the first at element start
-	start  int
-	// base is, for each batch index, the element offset of the matrix, or its number where packed.
-	base   []int
-	ls, ks int // strides of a lane and of k where it is a plain matrix
-	// gather replaces packPlain for matrices that are not in memory as such.
-	gather func(dst []float32, src vec, tmp []float32, base, l0, lanes, k0, depth int)
-}
-
 // gemm is a compiled product. Set all up to fin, then call plan.
 type gemm struct {
 	mk      micro
@@ -71,6 +58,7 @@ type gemm struct {
 	// factor stays that has to be packed on the way. A thread computes adjacent units together, up to mc×nc.
 	rowsLong   bool
 	mc, nc, kc int
+	ldc        int // from a row of a block to the next
 	unit       int // rows or columns of a unit
 	short      int // blocks of the short dimension
 	long       int // units of the long dimension
@@ -83,9 +71,6 @@ type gemm struct {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 func roundUp(a, b int) int { return ceilDiv(a, b) * b }
-
-// panelFloats is the size of a packed matrix.
-func panelFloats(lanes, depth, width int) int { return roundUp(lanes, width) * depth }
 
 // newGEMM starts a product with the kernel for its order.
 func newGEMM(o order, m, n, k int) *gemm {
@@ -104,12 +89,16 @@ func (g *gemm) plan(ws int) int {
 	g.rowsLong = !g.b.packed
 	long, lw, short, sw := g.n, g.mk.nr, g.m, g.mk.mr
 	if g.rowsLong {
-		long, lw, short, sw = short, sw, long, lw
+		long, lw, short, sw = short, sw, long, min(lw, spill)
 	}
 	most := min(roundUp(max(1, long), lw), roundUp(longest, lw))
 	block := roundUp(max(1, min(tile/most, panels/g.kc)), sw)
-	g.short = ceilDiv(short, block)
-	block = roundUp(ceilDiv(max(1, short), max(1, g.short)), sw)
+	if b := g.b.band; b != nil {
+		block, g.short = b.run(b.height, b.width), b.blocks
+	} else {
+		g.short = ceilDiv(short, block)
+		block = roundUp(ceilDiv(max(1, short), max(1, g.short)), sw)
+	}
 	batch := len(g.fin.outBase)
 	parts := max(1, min(blocksWanted/max(1, batch*g.short), most/lw, most*block*g.k/grainMACs))
 	g.unit = roundUp(ceilDiv(most, parts), lw)
@@ -118,14 +107,14 @@ func (g *gemm) plan(ws int) int {
 	if g.rowsLong {
 		g.mc, g.nc = g.nc, g.mc
 	}
+	g.ldc = roundUp(g.nc, spill)
 	g.blocks, g.work = batch*g.short*g.long, g.unit*block*max(1, g.k)
-	g.partFloats = g.mc*g.nc + max(g.mc, g.nc, g.kc)
+	g.partFloats = g.mc*g.ldc + max(g.mc, g.nc, g.kc, g.b.line)
 	if !g.a.packed && !g.a.direct() {
 		g.partFloats += g.mc * g.kc
 	}
-	if !g.b.packed {
-		g.partFloats += g.nc * g.kc
-	}
+	g.b.layout(g.mk.nr, g.nc, g.kc)
+	g.partFloats += g.b.floats
 	g.ws = ws
 	return ws + min(maxParts, g.blocks)*g.partFloats*4
 }
@@ -143,14 +132,11 @@ func (g *gemm) part(x *Exec, part, lo, hi int) {
 		mem = mem[n:]
 		return v
 	}
-	c, tmp := cut(g.mc*g.nc), cut(max(g.mc, g.nc, g.kc))
-	a := operand{side: &g.a, width: 1, src: newVec(g.a.dtype, g.a.at.mem(x))}
-	b := operand{side: &g.b, width: g.mk.nr, src: newVec(g.b.dtype, g.b.at.mem(x))}
+	c, tmp := cut(g.mc*g.ldc), cut(max(g.mc, g.nc, g.kc, g.b.line))
+	a := operand{side: &g.a, src: newVec(g.a.dtype, g.a.at.mem(x)), tmp: tmp}
+	b := operand{side: &g.b, src: newVec(g.b.dtype, g.b.at.mem(x)), tmp: tmp, scratch: cut(g.b.floats)}
 	if !g.a.packed && !g.a.direct() {
 		a.scratch = cut(g.mc * g.kc)
-	}
-	if !g.b.packed {
-		b.scratch = cut(g.nc * g.kc)
 	}
 	fin := g.fin.open(x)
 	for i := lo; i < hi; {
@@ -165,108 +151,29 @@ func (g *gemm) part(x *Exec, part, lo, hi int) {
 		rows, cols := min(g.mc, g.m-m0), min(count*g.unit, g.n-n0)
 		if g.rowsLong {
 			m0, n0 = l*g.unit, s*g.nc
-			rows, cols = min(count*g.unit, g.m-m0), min(g.nc, g.n-n0)
+			rows, cols = min(count*g.unit, g.m-m0), g.b.columns(s, min(g.nc, g.n-n0))
 		}
-		g.block(&a, &b, c, tmp, batch, m0, rows, n0, cols)
-		fin.block(c, g.nc, batch, m0, rows, n0, cols, tmp)
+		g.block(&a, &b, c, batch, m0, rows, n0, cols)
+		fin.block(c, g.ldc, batch, m0, rows, n0, cols, tmp)
 		i += count
 	}
 }
 
 // block computes rows × cols elements of C.
-func (g *gemm) block(a, b *operand, c, tmp []float32, batch, m0, rows, n0, cols int) {
+func (g *gemm) block(a, b *operand, c []float32, batch, m0, rows, n0, cols int) {
 	mr, nr := g.mk.mr, g.mk.nr
 	if g.k == 0 {
 		clear(c)
 	}
 	for k0 := 0; k0 < g.k; k0 += g.kc {
 		depth := min(g.kc, g.k-k0)
-		ap, lda := a.panels(batch, m0, rows, k0, depth, g.m, g.k, tmp)
-		bp, step := b.panels(batch, n0, cols, k0, depth, g.n, g.k, tmp)
+		ap, lda := a.rows(batch, m0, rows, k0, depth, g.m, g.k)
+		bp, offsets, step := b.cols(batch, n0, cols, k0, depth, g.n, g.k, nr)
 		for j := 0; j < cols; j += nr {
 			panel := bp[j/nr*step:]
 			for i := 0; i < rows; i += mr {
-				g.mk.tile(min(mr, rows-i), min(nr, cols-j), depth, ap[i*lda:], lda, panel, c[i*g.nc+j:], g.nc, k0 > 0)
+				g.mk.tile(min(mr, rows-i), min(nr, cols-j), depth, ap[i*lda:], lda, panel, offsets, c[i*g.ldc+j:], g.ldc, k0 > 0)
 			}
 		}
 	}
-}
-
-// direct says that the rows of a matrix can be read where they are.
-func (s *side) direct() bool {
-	return s.gather == nil && s.ks == 1 && s.dtype == tensor.Float32
-}
-
-// operand is a side during a run. Rows of A are panels of width 1.
-type operand struct {
-	*side
-	width   int
-	src     vec
-	scratch []float32
-}
-
-// panels gives the panels of lanes [l0,l0+lanes) × [k0,k0+depth) of a matrix of all×k, and the distance between them.
-func (o *operand) panels(batch, l0, lanes, k0, depth, all, k int, tmp []float32) ([]float32, int) {
-	base := o.base[batch]
-	switch {
-	case o.packed:
-		m := o.src.f[o.start+base*panelFloats(all, k, o.width):]
-		return m[l0*k+k0*o.width:], k * o.width
-	case o.width == 1 && o.direct():
-		return o.src.f[base+l0*o.ls+k0:], o.ls
-	case o.gather != nil:
-		o.gather(o.scratch, o.src, tmp, base, l0, lanes, k0, depth)
-	default:
-		packPlain(o.scratch, o.src, tmp, o.width, base, o.ls, o.ks, l0, lanes, k0, depth)
-	}
-	return o.scratch, depth * o.width
-}
-
-// packer packs count plain matrices at the given element offsets one after the other.
-type packer struct {
-	side
-	width, lanes, depth int
-	offsets             []int
-}
-
-func (p *packer) floats() int { return panelFloats(p.lanes, p.depth, p.width) * len(p.offsets) }
-
-func (p *packer) pack(dst []float32, src []byte) {
-	size, v := panelFloats(p.lanes, p.depth, p.width), newVec(p.dtype, src)
-	tmp := make([]float32, max(p.lanes, p.depth))
-	if size == 0 {
-		return
-	}
-	for i, off := range p.offsets {
-		d := dst[i*size:][:size]
-		if p.gather != nil {
-			p.gather(d, v, tmp, off, 0, p.lanes, 0, p.depth)
-		} else {
-			packPlain(d, v, tmp, p.width, off, p.ls, p.ks, 0, p.lanes, 0, p.depth)
-		}
-	}
-}
-
-// prepack turns the side into one that is packed when the model is loaded: matrices at the given element offsets,
-// batch index i uses matrix number[i]. start is where they begin in the packed weight.
-func (s *side) prepack(width, lanes, depth int, offsets, number []int, start int) *packer {
-	p := &packer{*s, width, lanes, depth, offsets}
-	p.start = start
-	s.packed, s.start, s.base, s.dtype, s.gather = true, start, number, tensor.Float32, nil
-	return p
-}
-
-// weight makes the weight of an operand from what is packed into it.
-func weight(input int, parts ...*packer) Weight {
-	n := 0
-	for _, p := range parts {
-		n += p.floats()
-	}
-	return Weight{Input: input, Bytes: 4 * n, Pack: func(dst, src []byte) {
-		d := tensor.View[float32](dst)
-		for _, p := range parts {
-			p.pack(d[:p.floats()], src)
-			d = d[p.floats():]
-		}
-	}}
 }

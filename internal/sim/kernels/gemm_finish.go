@@ -14,8 +14,8 @@ type finish struct {
 	outBase []int // element offset of each matrix of the batch
 	ldo     int   // elements from a row to the next
 	// spread, where columns are not adjacent in out: the run of columns from column j on, as the offset of the
-	// first from the row's start, their number and their stride.
-	spread func(j int) (off, n, stride int)
+	// first from the row's start, their number and their stride, and how many columns behind it are for nothing.
+	spread func(j int) (off, n, stride, skip int)
 
 	alpha, beta float32
 	bias        loc
@@ -46,34 +46,54 @@ func (f *finisher) block(c []float32, ldc, batch, i0, rows, j0, cols int, tmp []
 		bias = f.biasBase[batch]
 	}
 	lo, hi, clamps := f.act.clamp()
-	plain := f.dst.f != nil && f.spread == nil
+	once := f.dst.f != nil && clamps && f.bcs == 0 && f.z.kind == nowhere // one pass does it all
 	for i := range rows {
 		row := c[i*ldc:][:cols]
 		if f.alpha != 1 {
 			scaleShift(row, row, f.alpha, negativeZero())
 		}
 		off := base + (i0+i)*f.ldo
-		if plain && clamps && f.bcs == 0 && f.z.kind == nowhere {
-			add := negativeZero()
-			if f.bias.kind != nowhere {
-				add = f.beta * f.b.at(bias+(i0+i)*f.brs)
-			}
+		add := negativeZero()
+		if once && f.bias.kind != nowhere {
+			add = f.beta * f.b.at(bias+(i0+i)*f.brs)
+		}
+		switch {
+		case once && f.spread == nil:
 			biasClamp(f.dst.f[off+j0:][:cols], row, add, lo, hi)
 			continue
-		}
-		if f.bias.kind != nowhere {
+		case once:
+			biasClamp(row, row, add, lo, hi)
+		case f.bias.kind != nowhere:
 			f.addBias(row, bias+(i0+i)*f.brs+j0*f.bcs, tmp)
 		}
 		if f.spread == nil {
-			f.end(row, off+j0, 1, tmp)
+			f.addZ(row, off+j0, 1, tmp)
+			if f.dst.f != nil {
+				f.act.apply(f.dst.f[off+j0:][:cols], row)
+			} else {
+				f.act.apply(row, row)
+				f.dst.store(off+j0, 1, row)
+			}
 			continue
 		}
-		for j := j0; len(row) > 0; {
-			o, n, stride := f.spread(j)
-			n = min(n, len(row))
-			f.end(row[:n], off+o, stride, tmp)
-			row, j = row[n:], j+n
+		if f.z.kind != nowhere {
+			f.eachRun(row, j0, func(run []float32, at, stride int) { f.addZ(run, off+at, stride, tmp) })
 		}
+		if !once {
+			f.act.apply(row, row)
+		}
+		f.eachRun(row, j0, func(run []float32, at, stride int) { f.dst.store(off+at, stride, run) })
+	}
+}
+
+// eachRun goes through the runs of a row that begins at column j.
+func (f *finisher) eachRun(row []float32, j int, do func(run []float32, at, stride int)) {
+	for len(row) > 0 {
+		at, n, stride, skip := f.spread(j)
+		n = min(n, len(row))
+		do(row[:n], at, stride)
+		n = min(n+skip, len(row))
+		row, j = row[n:], j+n
 	}
 }
 
@@ -95,20 +115,16 @@ func (f *finisher) addBias(row []float32, off int, tmp []float32) {
 	addVec(row, row, v)
 }
 
-func (f *finisher) end(row []float32, off, stride int, tmp []float32) {
-	if f.z.kind != nowhere {
-		z := tmp[:len(row)]
-		if stride == 1 {
-			z = f.r.run(tmp, off, len(row))
-		} else {
-			f.r.load(z, off, stride)
-		}
-		addVec(row, row, z)
-	}
-	if f.dst.f != nil && stride == 1 {
-		f.act.apply(f.dst.f[off:off+len(row)], row)
+// addZ adds the residual that belongs to a run of results.
+func (f *finisher) addZ(run []float32, off, stride int, tmp []float32) {
+	if f.z.kind == nowhere {
 		return
 	}
-	f.act.apply(row, row)
-	f.dst.store(off, stride, row)
+	z := tmp[:len(run)]
+	if stride == 1 {
+		z = f.r.run(tmp, off, len(run))
+	} else {
+		f.r.load(z, off, stride)
+	}
+	addVec(run, run, z)
 }

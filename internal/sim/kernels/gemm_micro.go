@@ -1,14 +1,20 @@
 package kernels
 
-// micro is the innermost kernel of every matrix product: it multiplies some rows of A (row-major, lda apart) with one
-// packed panel of B (k×nr: for each k, nr columns) and stores or adds the tile in row-major C.
+// micro is the innermost kernel of every matrix product: it multiplies some rows of A (row-major, lda apart) with some
+// columns of B and stores or adds the tile in row-major C. Row k of B is at offsets[k], its columns are adjacent.
 //
-// The first rows (1..mr) rows and cols (1..nr) columns of the tile must be right; the rest of those rows may hold
-// anything, other rows stay as they are. len(a) >= (rows-1)·lda+k, len(b) >= k·nr, len(c) >= (rows-1)·ldc+nr.
+// The first rows (1..mr) rows and cols (1..nr) columns of the tile must be right; up to spill-1 more columns of B may
+// be read, and of C may hold anything. Other rows of C stay as they are. cols may be more than nr for inQuads.
 type micro struct {
 	mr, nr int
-	tile   func(rows, cols, k int, a []float32, lda int, b, c []float32, ldc int, add bool)
+	tile   func(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, c []float32, ldc int, add bool)
 }
+
+// spill is the widest vector of a micro.
+const spill = 16
+
+// quadColumns is the width of a tile of an inQuads product.
+const quadColumns = 1 << 12
 
 // order is the order in which a product sums over k. It belongs to the result, not to the machine: every micro of an
 // order computes the same bits. The orders are those in which ONNX Runtime's CPU kernels sum, because models that
@@ -38,7 +44,7 @@ func newMicro(o order) micro {
 func plainMicro(o order) micro {
 	switch o {
 	case inQuads:
-		return micro{mr: 1, nr: 16, tile: quadTile}
+		return micro{mr: 1, nr: quadColumns, tile: quadRow}
 	case inLanes:
 		return micro{mr: 1, nr: 8, tile: laneTile}
 	}
@@ -46,11 +52,11 @@ func plainMicro(o order) micro {
 }
 
 // fmaTile keeps eight accumulators, as many as stay in registers.
-func fmaTile(rows, _, k int, a []float32, lda int, b, c []float32, ldc int, add bool) {
+func fmaTile(rows, _, k int, a []float32, lda int, b []float32, offsets []int, c []float32, ldc int, add bool) {
 	var c00, c01, c02, c03, c10, c11, c12, c13 float32
-	a0, a1, b := a[:k], a[(rows-1)*lda:][:k], b[:4*k]
+	a0, a1, offsets := a[:k], a[(rows-1)*lda:][:k], offsets[:k]
 	for i, x0 := range a0 {
-		x1, y := a1[i], b[4*i:][:4]
+		x1, y := a1[i], b[offsets[i]:][:4]
 		c00 = fma32(x0, y[0], c00)
 		c01 = fma32(x0, y[1], c01)
 		c02 = fma32(x0, y[2], c02)
@@ -75,31 +81,28 @@ func storeTile(r []float32, add bool, c0, c1, c2, c3 float32) {
 	r[0], r[1], r[2], r[3] = c0, c1, c2, c3
 }
 
-func quadTile(_, cols, k int, a []float32, _ int, b, c []float32, _ int, add bool) {
-	const nr = 16
-	c = c[:nr]
+func quadRow(_, cols, k int, a []float32, _ int, b []float32, offsets []int, c []float32, _ int, add bool) {
+	c = c[:cols]
 	if !add {
 		clear(c)
 	}
-	for k > 0 {
-		n := min(4, k)
-		for j := range cols {
-			s := float32(a[0] * b[j])
-			for i := 1; i < n; i++ {
-				s += float32(a[i] * b[i*nr+j])
+	for k0 := 0; k0 < k; k0 += 4 {
+		a, at := a[k0:min(k0+4, k)], offsets[k0:]
+		for j := range c {
+			s := float32(a[0] * b[at[0]+j])
+			for i, x := range a[1:] {
+				s += float32(x * b[at[1+i]+j])
 			}
 			c[j] += s
 		}
-		a, b, k = a[n:], b[n*nr:], k-n
 	}
 }
 
-func laneTile(_, cols, k int, a []float32, _ int, b, c []float32, _ int, add bool) {
-	const nr = 8
+func laneTile(_, cols, k int, a []float32, _ int, b []float32, offsets []int, c []float32, _ int, add bool) {
 	for j := range cols {
 		var s [8]float32
 		for i, x := range a[:k] {
-			s[i%8] += float32(x * b[i*nr+j])
+			s[i%8] += float32(x * b[offsets[i]+j])
 		}
 		sum := (((s[0] + s[1]) + s[2]) + s[3]) + (((s[4] + s[5]) + s[6]) + s[7])
 		if add {

@@ -4,33 +4,36 @@ package kernels
 func fastMicros(o order) []micro {
 	var m []micro
 	if hasAVX512() {
-		m = append(m, wideMicro(o, 16, 8, fmaTile512, quadTile512, laneTile512))
+		m = append(m, wideMicro(o, 16, 8, fmaTile512, quadRow512, laneTile512))
 	}
 	if hasAVX2() {
-		m = append(m, wideMicro(o, 8, 4, fmaTile256, quadTile256, laneTile256))
+		m = append(m, wideMicro(o, 8, 4, fmaTile256, quadRow256, laneTile256))
 	}
 	return m
 }
 
 // wideMicro is the kernel of an order with vectors of width elements.
-func wideMicro(o order, width, mr int, fma func(rows, vecs, k int, a *float32, lda int, b, c *float32, ldc, add int),
-	quad, lane func(k int, a, b, c *float32, add int)) micro {
-	single := func(nr int, tile func(k int, a, b, c *float32, add int)) micro {
-		return micro{mr: 1, nr: nr, tile: func(_, _, k int, a []float32, _ int, b, c []float32, _ int, add bool) {
+func wideMicro(o order, width, mr int,
+	fma func(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, c *float32, ldc, add int),
+	quad func(vecs, k int, a, b *float32, offsets *int, c *float32, add int),
+	lane func(k int, a, b *float32, offsets *int, c *float32, add int)) micro {
+	switch o {
+	case inQuads:
+		return micro{1, quadColumns, func(_, cols, k int, a []float32, _ int, b []float32, offsets []int, c []float32, _ int, add bool) {
 			if k > 0 {
-				tile(k, &a[0], &b[0], &c[0], number(add))
+				quad(ceilDiv(cols, width), k, &a[0], &b[0], &offsets[0], &c[0], number(add))
+			}
+		}}
+	case inLanes:
+		return micro{1, width, func(_, _, k int, a []float32, _ int, b []float32, offsets []int, c []float32, _ int, add bool) {
+			if k > 0 {
+				lane(k, &a[0], &b[0], &offsets[0], &c[0], number(add))
 			}
 		}}
 	}
-	switch o {
-	case inQuads:
-		return single(4*width, quad)
-	case inLanes:
-		return single(width, lane)
-	}
-	return micro{mr: mr, nr: 3 * width, tile: func(rows, cols, k int, a []float32, lda int, b, c []float32, ldc int, add bool) {
+	return micro{mr, 3 * width, func(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, c []float32, ldc int, add bool) {
 		if k > 0 {
-			fma(rows, ceilDiv(cols, width), k, &a[0], lda, &b[0], &c[0], ldc, number(add))
+			fma(rows, ceilDiv(cols, width), k, &a[0], lda, &b[0], &offsets[0], &c[0], ldc, number(add))
 		}
 	}}
 }

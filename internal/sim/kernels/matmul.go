@@ -254,7 +254,7 @@ func (p *matrixProduct) compile(s *Spec, k *Kernel) *Kernel {
 	if s.In[1].Const != nil {
 		k.Weights = append(k.Weights, prepackPlain(&g.b, 1, g.mk.nr, p.n, p.k))
 	} else if s.In[0].Const != nil && !g.a.direct() {
-		k.Weights = append(k.Weights, prepackPlain(&g.a, 0, 1, p.m, p.k))
+		k.Weights = append(k.Weights, prepackPlain(&g.a, 0, 0, p.m, p.k))
 	}
 	k.Workspace = g.plan(0)
 	part := g.part

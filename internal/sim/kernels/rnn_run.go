@@ -19,10 +19,9 @@ func (l *cell) start(x *Exec) error {
 	for d := range l.dirs {
 		l.sumBias(x, d)
 	}
-	tmp := l.floats(x, l.tmp, l.dirs*l.wide())
 	dst := tensor.View[float32](x.Workspace[l.packs:])
 	for _, p := range l.packR {
-		packPlain(dst[p.start:][:p.floats()], newVec(l.dtype, x.In[rnnR]), tmp, p.width, p.offsets[0], p.ls, p.ks, 0, p.lanes, 0, p.depth)
+		p.pack(dst[p.start:][:p.floats()], newVec(l.dtype, x.In[rnnR]))
 	}
 	l.project.run(x, l.lastPart)
 	x.each(l.dirs, 1, l.directions)

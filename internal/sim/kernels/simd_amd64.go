@@ -27,52 +27,56 @@ func wholeLanes(n int) (wide bool, whole int) {
 	return hasAVX512(), n &^ 15
 }
 
-// fmaTile512 is the tile of an inSequence product: 1..8 rows, 1..3 vectors of a panel of 48 columns.
+// fmaTile512 is the tile of an inSequence product: 1..8 rows, 1..3 vectors of 16 columns.
 //
 //go:noescape
-func fmaTile512(rows, vecs, k int, a *float32, lda int, b, c *float32, ldc, add int)
+func fmaTile512(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, c *float32, ldc, add int)
 
-// fmaTile256 has 1..4 rows and a panel of 24 columns.
+// fmaTile256 has 1..4 rows and 1..3 vectors of 8 columns.
 //
 //go:noescape
-func fmaTile256(rows, vecs, k int, a *float32, lda int, b, c *float32, ldc, add int)
+func fmaTile256(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, c *float32, ldc, add int)
 
-// quadTile512 is the tile of an inQuads product: one row, a panel of 64 columns.
+// quadRow512 is the tile of an inQuads product: one row of any number of vectors of 16 columns.
 //
 //go:noescape
-func quadTile512(k int, a, b, c *float32, add int)
+func quadRow512(vecs, k int, a, b *float32, offsets *int, c *float32, add int)
 
-// quadTile256 has a panel of 32 columns.
+// quadRow256 has vectors of 8 columns.
 //
 //go:noescape
-func quadTile256(k int, a, b, c *float32, add int)
+func quadRow256(vecs, k int, a, b *float32, offsets *int, c *float32, add int)
 
-// laneTile512 is the tile of an inLanes product: one row, a panel of 16 columns.
+// laneTile512 is the tile of an inLanes product: one row of 16 columns.
 //
 //go:noescape
-func laneTile512(k int, a, b, c *float32, add int)
+func laneTile512(k int, a, b *float32, offsets *int, c *float32, add int)
 
-// laneTile256 has a panel of 8 columns.
+// laneTile256 has 8 columns.
 //
 //go:noescape
-func laneTile256(k int, a, b, c *float32, add int)
+func laneTile256(k int, a, b *float32, offsets *int, c *float32, add int)
 
 //go:noescape
-func tapRows512(dst *float32, dststep int, src *float32, srcstep int, offsets *int, weights *float32, taps, vecs, rows int)
+func everySecond512(dst, src *float32, n int)
 
 //go:noescape
-func tapRows256(dst *float32, dststep int, src *float32, srcstep int, offsets *int, weights *float32, taps, vecs, rows int)
+func everySecond256(dst, src *float32, n int)
 
-// tapRows computes rows of the sums of a depthwise convolution: dst[y·dstStep+i] = Σ w[2t]·src[y·srcStep+offsets[t]+i]
-// for i below width, summed over t in the order inQuads. Rows may run over by up to 15 elements on both sides.
-func tapRows(dst []float32, dstStep int, src []float32, srcStep int, offsets []int, w []float32, width, rows int) {
+// everySecond computes dst[i] = src[2i].
+func everySecond(dst, src []float32) {
+	n := min(len(dst), len(src)/2) // the functions in assembly read pairs
 	switch {
-	case rows == 0:
 	case hasAVX512():
-		tapRows512(&dst[0], dstStep, &src[0], srcStep, &offsets[0], &w[0], len(offsets), ceilDiv(width, 16), rows)
+		if n &^= 15; n > 0 {
+			everySecond512(&dst[0], &src[0], n)
+		}
 	case hasAVX2():
-		tapRows256(&dst[0], dstStep, &src[0], srcStep, &offsets[0], &w[0], len(offsets), ceilDiv(width, 8), rows)
+		if n &^= 7; n > 0 {
+			everySecond256(&dst[0], &src[0], n)
+		}
 	default:
-		tapRowsPlain(dst, dstStep, src, srcStep, offsets, w, width, rows)
+		n = 0
 	}
+	everySecondPlain(dst[n:], src[min(2*n, len(src)):])
 }

@@ -25,8 +25,6 @@ func squareLanes(lanes *[16]float32, src []float32, shift float32) {
 	squareLanesPlain(lanes, src, shift)
 }
 
-func tapRows(dst []float32, dstStep int, src []float32, srcStep int, offsets []int, w []float32, width, rows int) {
-	tapRowsPlain(dst, dstStep, src, srcStep, offsets, w, width, rows)
-}
+func everySecond(dst, src []float32) { everySecondPlain(dst, src) }
 
 func fastMicros(order) []micro { return nil }

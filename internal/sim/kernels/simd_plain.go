@@ -122,23 +122,6 @@ func squareLanesPlain(lanes *[16]float32, src []float32, shift float32) {
 	}
 }
 
-func tapRowsPlain(dst []float32, dstStep int, src []float32, srcStep int, offsets []int, w []float32, width, rows int) {
-	for y := range rows {
-		out, in := dst[y*dstStep:][:width], src[y*srcStep:]
-		clear(out)
-		for t0 := 0; t0 < len(offsets); t0 += 4 {
-			quad := offsets[t0:min(t0+4, len(offsets))]
-			for i := range out {
-				s := float32(w[2*t0] * in[quad[0]+i])
-				for t, off := range quad[1:] {
-					s += float32(w[2*(t0+1+t)] * in[off+i])
-				}
-				out[i] += s
-			}
-		}
-	}
-}
-
 // total is the sum of the lanes, in pairs.
 func total(lanes *[16]float32) float32 {
 	for n := 8; n > 0; n /= 2 {
@@ -147,4 +130,11 @@ func total(lanes *[16]float32) float32 {
 		}
 	}
 	return lanes[0]
+}
+
+// everySecondPlain computes dst[i] = src[2i].
+func everySecondPlain(dst, src []float32) {
+	for i := range dst {
+		dst[i] = src[2*i]
+	}
 }

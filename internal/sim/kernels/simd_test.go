@@ -80,20 +80,15 @@ func reduceInto(dst, src []float32, f func(l *[16]float32, v []float32)) {
 	copy(dst, l[:])
 }
 
-func TestTapRows_paths(t *testing.T) {
+func TestEverySecond(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 11))
-	for range 300 {
-		taps, width, rows := 1+r.IntN(26), 1+r.IntN(150), 1+r.IntN(4)
-		pitch := width + 40
-		src, w, offsets := hardNumbers(r, (rows+2)*pitch+200), make([]float32, 2*taps), make([]int, taps)
-		for i := range offsets {
-			offsets[i], w[2*i] = r.IntN(60), float32(r.NormFloat64())
-		}
-		got, want := make([]float32, rows*width+16), make([]float32, rows*width+16)
-		tapRows(got, width, src, pitch, offsets, w, width, rows)
-		tapRowsPlain(want, width, src, pitch, offsets, w, width, rows)
-		if i := sameBits(got[:rows*width], want); i >= 0 {
-			t.Fatalf("%d taps, %d×%d: element %d is %x, want %x", taps, rows, width, i, got[i], want[i])
+	for n := range 100 {
+		src := hardNumbers(r, max(0, 2*n-1))
+		got, want := make([]float32, n+1), make([]float32, n+1)
+		everySecond(got[:n], src)
+		everySecondPlain(want[:n], src)
+		if i := sameBits(got, want); i >= 0 {
+			t.Fatalf("%d elements: element %d is %x, want %x", n, i, got[i], want[i])
 		}
 	}
 }

@@ -403,6 +403,15 @@ DATA constants<>+3176(SB)/8, $0x3f3504f33f3504f3
 DATA constants<>+3184(SB)/8, $0x3f3504f33f3504f3
 DATA constants<>+3192(SB)/8, $0x3f3504f33f3504f3
 GLOBL constants<>(SB), RODATA|NOPTR, $3200
+DATA evens<>+0(SB)/8, $0x0000000200000000
+DATA evens<>+8(SB)/8, $0x0000000600000004
+DATA evens<>+16(SB)/8, $0x0000000a00000008
+DATA evens<>+24(SB)/8, $0x0000000e0000000c
+DATA evens<>+32(SB)/8, $0x0000001200000010
+DATA evens<>+40(SB)/8, $0x0000001600000014
+DATA evens<>+48(SB)/8, $0x0000001a00000018
+DATA evens<>+56(SB)/8, $0x0000001e0000001c
+GLOBL evens<>(SB), RODATA|NOPTR, $64
 
 TEXT ·sumLanes512(SB), NOSPLIT, $0-24
 	MOVQ acc+0(FP), DI
@@ -458,14 +467,32 @@ done6:
 	VZEROUPPER
 	RET
 
+TEXT ·everySecond512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VMOVDQU32 evens<>(SB), Z2
+loop7:
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VPERMI2PS Z1, Z0, Z2
+	VMOVUPS Z2, (DI)
+	VMOVDQU32 evens<>(SB), Z2
+	ADDQ $64, DI
+	ADDQ $128, SI
+	SUBQ $16, CX
+	JGT loop7
+	VZEROUPPER
+	RET
+
 TEXT ·addVec512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $16, CX
-	JLT rest8
-loop7:
+	JLT rest9
+loop8:
 	VMOVUPS (SI), Z0
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z0, Z0
@@ -474,10 +501,10 @@ loop7:
 	ADDQ $64, BX
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop7
-rest8:
+	JGE loop8
+rest9:
 	ADDQ $16, CX
-	JEQ done9
+	JEQ done10
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -486,7 +513,7 @@ rest8:
 	VMOVUPS.Z (BX), K1, Z1
 	VADDPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done9:
+done10:
 	VZEROUPPER
 	RET
 
@@ -496,8 +523,8 @@ TEXT ·subVec512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $16, CX
-	JLT rest11
-loop10:
+	JLT rest12
+loop11:
 	VMOVUPS (SI), Z0
 	VMOVUPS (BX), Z1
 	VSUBPS Z1, Z0, Z0
@@ -506,10 +533,10 @@ loop10:
 	ADDQ $64, BX
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop10
-rest11:
+	JGE loop11
+rest12:
 	ADDQ $16, CX
-	JEQ done12
+	JEQ done13
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -518,7 +545,7 @@ rest11:
 	VMOVUPS.Z (BX), K1, Z1
 	VSUBPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done12:
+done13:
 	VZEROUPPER
 	RET
 
@@ -528,8 +555,8 @@ TEXT ·mulVec512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $16, CX
-	JLT rest14
-loop13:
+	JLT rest15
+loop14:
 	VMOVUPS (SI), Z0
 	VMOVUPS (BX), Z1
 	VMULPS Z1, Z0, Z0
@@ -538,10 +565,10 @@ loop13:
 	ADDQ $64, BX
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop13
-rest14:
+	JGE loop14
+rest15:
 	ADDQ $16, CX
-	JEQ done15
+	JEQ done16
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -550,7 +577,7 @@ rest14:
 	VMOVUPS.Z (BX), K1, Z1
 	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done15:
+done16:
 	VZEROUPPER
 	RET
 
@@ -560,8 +587,8 @@ TEXT ·divVec512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $16, CX
-	JLT rest17
-loop16:
+	JLT rest18
+loop17:
 	VMOVUPS (SI), Z0
 	VMOVUPS (BX), Z1
 	VDIVPS Z1, Z0, Z0
@@ -570,10 +597,10 @@ loop16:
 	ADDQ $64, BX
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop16
-rest17:
+	JGE loop17
+rest18:
 	ADDQ $16, CX
-	JEQ done18
+	JEQ done19
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -582,7 +609,7 @@ rest17:
 	VMOVUPS.Z (BX), K1, Z1
 	VDIVPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done18:
+done19:
 	VZEROUPPER
 	RET
 
@@ -594,8 +621,8 @@ TEXT ·biasClamp512(SB), NOSPLIT, $0-36
 	VBROADCASTSS lo+28(FP), Z14
 	VBROADCASTSS hi+32(FP), Z13
 	SUBQ $16, CX
-	JLT rest20
-loop19:
+	JLT rest21
+loop20:
 	VMOVUPS (SI), Z0
 	VADDPS Z15, Z0, Z0
 	VMAXPS Z0, Z14, Z0
@@ -604,10 +631,10 @@ loop19:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop19
-rest20:
+	JGE loop20
+rest21:
 	ADDQ $16, CX
-	JEQ done21
+	JEQ done22
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -617,7 +644,7 @@ rest20:
 	VMAXPS Z0, Z14, Z0
 	VMINPS Z0, Z13, Z0
 	VMOVUPS Z0, K1, (DI)
-done21:
+done22:
 	VZEROUPPER
 	RET
 
@@ -628,8 +655,8 @@ TEXT ·scaleShift512(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Z15
 	VBROADCASTSS shift+28(FP), Z14
 	SUBQ $16, CX
-	JLT rest23
-loop22:
+	JLT rest24
+loop23:
 	VMOVUPS (SI), Z0
 	VMULPS Z15, Z0, Z0
 	VADDPS Z14, Z0, Z0
@@ -637,10 +664,10 @@ loop22:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop22
-rest23:
+	JGE loop23
+rest24:
 	ADDQ $16, CX
-	JEQ done24
+	JEQ done25
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -649,7 +676,7 @@ rest23:
 	VMULPS Z15, Z0, Z0
 	VADDPS Z14, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done24:
+done25:
 	VZEROUPPER
 	RET
 
@@ -660,8 +687,8 @@ TEXT ·hardSigmoid512(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Z15
 	VBROADCASTSS shift+28(FP), Z14
 	SUBQ $16, CX
-	JLT rest26
-loop25:
+	JLT rest27
+loop26:
 	VMOVUPS (SI), Z0
 	VMULPS Z15, Z0, Z0
 	VADDPS Z14, Z0, Z0
@@ -673,10 +700,10 @@ loop25:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop25
-rest26:
+	JGE loop26
+rest27:
 	ADDQ $16, CX
-	JEQ done27
+	JEQ done28
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -689,7 +716,7 @@ rest26:
 	VPXORD Z2, Z2, Z2
 	VMAXPS Z0, Z2, Z0
 	VMOVUPS Z0, K1, (DI)
-done27:
+done28:
 	VZEROUPPER
 	RET
 
@@ -700,8 +727,8 @@ TEXT ·hardSwish512(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Z15
 	VBROADCASTSS shift+28(FP), Z14
 	SUBQ $16, CX
-	JLT rest29
-loop28:
+	JLT rest30
+loop29:
 	VMOVUPS (SI), Z0
 	VMOVAPS Z0, Z1
 	VMULPS Z15, Z0, Z0
@@ -715,10 +742,10 @@ loop28:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop28
-rest29:
+	JGE loop29
+rest30:
 	ADDQ $16, CX
-	JEQ done30
+	JEQ done31
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -733,7 +760,7 @@ rest29:
 	VMAXPS Z0, Z2, Z0
 	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done30:
+done31:
 	VZEROUPPER
 	RET
 
@@ -743,8 +770,8 @@ TEXT ·leakyRelu512(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS alpha+24(FP), Z15
 	SUBQ $16, CX
-	JLT rest32
-loop31:
+	JLT rest33
+loop32:
 	VMOVUPS (SI), Z0
 	VPXORD Z2, Z2, Z2
 	VMULPS Z15, Z0, Z1
@@ -754,10 +781,10 @@ loop31:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop31
-rest32:
+	JGE loop32
+rest33:
 	ADDQ $16, CX
-	JEQ done33
+	JEQ done34
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -768,7 +795,7 @@ rest32:
 	VCMPPS $1, Z2, Z0, K2
 	VBLENDMPS Z1, Z0, K2, Z0
 	VMOVUPS Z0, K1, (DI)
-done33:
+done34:
 	VZEROUPPER
 	RET
 
@@ -777,8 +804,8 @@ TEXT ·sigmoidVec512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $16, CX
-	JLT rest35
-loop34:
+	JLT rest36
+loop35:
 	VMOVUPS (SI), Z0
 	VMOVUPS constants<>+64(SB), Z1
 	VMAXPS Z0, Z1, Z0
@@ -805,10 +832,10 @@ loop34:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop34
-rest35:
+	JGE loop35
+rest36:
 	ADDQ $16, CX
-	JEQ done36
+	JEQ done37
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -836,7 +863,7 @@ rest35:
 	VPXORD Z1, Z1, Z1
 	VMAXPS Z0, Z1, Z0
 	VMOVUPS Z0, K1, (DI)
-done36:
+done37:
 	VZEROUPPER
 	RET
 
@@ -846,8 +873,8 @@ TEXT ·swish512(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS scale+24(FP), Z15
 	SUBQ $16, CX
-	JLT rest38
-loop37:
+	JLT rest39
+loop38:
 	VMOVUPS (SI), Z0
 	VMOVAPS Z0, Z5
 	VMULPS Z15, Z0, Z0
@@ -877,10 +904,10 @@ loop37:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop37
-rest38:
+	JGE loop38
+rest39:
 	ADDQ $16, CX
-	JEQ done39
+	JEQ done40
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -911,7 +938,7 @@ rest38:
 	VMAXPS Z0, Z1, Z0
 	VMULPS Z5, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done39:
+done40:
 	VZEROUPPER
 	RET
 
@@ -921,8 +948,8 @@ TEXT ·expShifted512(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS shift+24(FP), Z15
 	SUBQ $16, CX
-	JLT rest41
-loop40:
+	JLT rest42
+loop41:
 	VMOVUPS (SI), Z0
 	VSUBPS Z15, Z0, Z0
 	VMOVUPS constants<>+960(SB), Z1
@@ -962,10 +989,10 @@ loop40:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop40
-rest41:
+	JGE loop41
+rest42:
 	ADDQ $16, CX
-	JEQ done42
+	JEQ done43
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -1006,7 +1033,7 @@ rest41:
 	VMULPS Z3, Z2, Z0
 	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done42:
+done43:
 	VZEROUPPER
 	RET
 
@@ -1015,8 +1042,8 @@ TEXT ·tanhVec512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $16, CX
-	JLT rest44
-loop43:
+	JLT rest45
+loop44:
 	VMOVUPS (SI), Z0
 	VPANDD constants<>+1664(SB), Z0, Z8
 	VPXORD Z8, Z0, Z0
@@ -1080,10 +1107,10 @@ loop43:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop43
-rest44:
+	JGE loop44
+rest45:
 	ADDQ $16, CX
-	JEQ done45
+	JEQ done46
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -1148,7 +1175,7 @@ rest44:
 	VBLENDMPS Z7, Z1, K2, Z0
 	VPORD Z8, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done45:
+done46:
 	VZEROUPPER
 	RET
 
@@ -1157,8 +1184,8 @@ TEXT ·erfVec512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $16, CX
-	JLT rest47
-loop46:
+	JLT rest48
+loop47:
 	VMOVUPS (SI), Z0
 	VPANDD constants<>+1664(SB), Z0, Z8
 	VPXORD Z8, Z0, Z0
@@ -1234,10 +1261,10 @@ loop46:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop46
-rest47:
+	JGE loop47
+rest48:
 	ADDQ $16, CX
-	JEQ done48
+	JEQ done49
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -1314,7 +1341,7 @@ rest47:
 	VBLENDMPS Z7, Z1, K2, Z0
 	VPORD Z8, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done48:
+done49:
 	VZEROUPPER
 	RET
 
@@ -1323,8 +1350,8 @@ TEXT ·geluVec512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $16, CX
-	JLT rest50
-loop49:
+	JLT rest51
+loop50:
 	VMOVUPS (SI), Z0
 	VMOVAPS Z0, Z9
 	VMULPS constants<>+3136(SB), Z0, Z0
@@ -1405,10 +1432,10 @@ loop49:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop49
-rest50:
+	JGE loop50
+rest51:
 	ADDQ $16, CX
-	JEQ done51
+	JEQ done52
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -1490,7 +1517,7 @@ rest50:
 	VMULPS constants<>+896(SB), Z9, Z9
 	VMULPS Z9, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done51:
+done52:
 	VZEROUPPER
 	RET
 
@@ -1500,16 +1527,16 @@ TEXT ·sumLanes256(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop52:
+loop53:
 	SUBQ $16, CX
-	JLT done53
+	JLT done54
 	VMOVUPS 0(SI), Y2
 	VADDPS Y2, Y0, Y0
 	VMOVUPS 32(SI), Y3
 	VADDPS Y3, Y1, Y1
 	ADDQ $64, SI
-	JMP loop52
-done53:
+	JMP loop53
+done54:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1521,16 +1548,16 @@ TEXT ·maxLanes256(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop54:
+loop55:
 	SUBQ $16, CX
-	JLT done55
+	JLT done56
 	VMOVUPS 0(SI), Y2
 	VMAXPS Y0, Y2, Y0
 	VMOVUPS 32(SI), Y3
 	VMAXPS Y1, Y3, Y1
 	ADDQ $64, SI
-	JMP loop54
-done55:
+	JMP loop55
+done56:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1543,9 +1570,9 @@ TEXT ·squareLanes256(SB), NOSPLIT, $0-28
 	VBROADCASTSS shift+24(FP), Y15
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop56:
+loop57:
 	SUBQ $16, CX
-	JLT done57
+	JLT done58
 	VMOVUPS 0(SI), Y2
 	VSUBPS Y15, Y2, Y2
 	VMULPS Y2, Y2, Y2
@@ -1555,10 +1582,27 @@ loop56:
 	VMULPS Y3, Y3, Y3
 	VADDPS Y3, Y1, Y1
 	ADDQ $64, SI
-	JMP loop56
-done57:
+	JMP loop57
+done58:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
+	VZEROUPPER
+	RET
+
+TEXT ·everySecond256(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+loop59:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VSHUFPS $0x88, Y1, Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $64, SI
+	SUBQ $8, CX
+	JGT loop59
 	VZEROUPPER
 	RET
 
@@ -1568,8 +1612,8 @@ TEXT ·addVec256(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $8, CX
-	JLT rest59
-loop58:
+	JLT rest61
+loop60:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
 	VADDPS Y1, Y0, Y0
@@ -1578,8 +1622,8 @@ loop58:
 	ADDQ $32, BX
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop58
-rest59:
+	JGE loop60
+rest61:
 	VZEROUPPER
 	RET
 
@@ -1589,8 +1633,8 @@ TEXT ·subVec256(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $8, CX
-	JLT rest62
-loop61:
+	JLT rest64
+loop63:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
 	VSUBPS Y1, Y0, Y0
@@ -1599,8 +1643,8 @@ loop61:
 	ADDQ $32, BX
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop61
-rest62:
+	JGE loop63
+rest64:
 	VZEROUPPER
 	RET
 
@@ -1610,8 +1654,8 @@ TEXT ·mulVec256(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $8, CX
-	JLT rest65
-loop64:
+	JLT rest67
+loop66:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
 	VMULPS Y1, Y0, Y0
@@ -1620,8 +1664,8 @@ loop64:
 	ADDQ $32, BX
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop64
-rest65:
+	JGE loop66
+rest67:
 	VZEROUPPER
 	RET
 
@@ -1631,8 +1675,8 @@ TEXT ·divVec256(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $8, CX
-	JLT rest68
-loop67:
+	JLT rest70
+loop69:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
 	VDIVPS Y1, Y0, Y0
@@ -1641,8 +1685,8 @@ loop67:
 	ADDQ $32, BX
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop67
-rest68:
+	JGE loop69
+rest70:
 	VZEROUPPER
 	RET
 
@@ -1654,8 +1698,8 @@ TEXT ·biasClamp256(SB), NOSPLIT, $0-36
 	VBROADCASTSS lo+28(FP), Y14
 	VBROADCASTSS hi+32(FP), Y13
 	SUBQ $8, CX
-	JLT rest71
-loop70:
+	JLT rest73
+loop72:
 	VMOVUPS (SI), Y0
 	VADDPS Y15, Y0, Y0
 	VMAXPS Y0, Y14, Y0
@@ -1664,8 +1708,8 @@ loop70:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop70
-rest71:
+	JGE loop72
+rest73:
 	VZEROUPPER
 	RET
 
@@ -1676,8 +1720,8 @@ TEXT ·scaleShift256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest74
-loop73:
+	JLT rest76
+loop75:
 	VMOVUPS (SI), Y0
 	VMULPS Y15, Y0, Y0
 	VADDPS Y14, Y0, Y0
@@ -1685,8 +1729,8 @@ loop73:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop73
-rest74:
+	JGE loop75
+rest76:
 	VZEROUPPER
 	RET
 
@@ -1697,8 +1741,8 @@ TEXT ·hardSigmoid256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest77
-loop76:
+	JLT rest79
+loop78:
 	VMOVUPS (SI), Y0
 	VMULPS Y15, Y0, Y0
 	VADDPS Y14, Y0, Y0
@@ -1710,8 +1754,8 @@ loop76:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop76
-rest77:
+	JGE loop78
+rest79:
 	VZEROUPPER
 	RET
 
@@ -1722,8 +1766,8 @@ TEXT ·hardSwish256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest80
-loop79:
+	JLT rest82
+loop81:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y1
 	VMULPS Y15, Y0, Y0
@@ -1737,8 +1781,8 @@ loop79:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop79
-rest80:
+	JGE loop81
+rest82:
 	VZEROUPPER
 	RET
 
@@ -1748,8 +1792,8 @@ TEXT ·leakyRelu256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS alpha+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest83
-loop82:
+	JLT rest85
+loop84:
 	VMOVUPS (SI), Y0
 	VXORPS Y2, Y2, Y2
 	VMULPS Y15, Y0, Y1
@@ -1759,8 +1803,8 @@ loop82:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop82
-rest83:
+	JGE loop84
+rest85:
 	VZEROUPPER
 	RET
 
@@ -1769,8 +1813,8 @@ TEXT ·sigmoidVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest86
-loop85:
+	JLT rest88
+loop87:
 	VMOVUPS (SI), Y0
 	VMOVUPS constants<>+64(SB), Y1
 	VMAXPS Y0, Y1, Y0
@@ -1797,8 +1841,8 @@ loop85:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop85
-rest86:
+	JGE loop87
+rest88:
 	VZEROUPPER
 	RET
 
@@ -1808,8 +1852,8 @@ TEXT ·swish256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS scale+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest89
-loop88:
+	JLT rest91
+loop90:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y5
 	VMULPS Y15, Y0, Y0
@@ -1839,8 +1883,8 @@ loop88:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop88
-rest89:
+	JGE loop90
+rest91:
 	VZEROUPPER
 	RET
 
@@ -1850,8 +1894,8 @@ TEXT ·expShifted256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS shift+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest92
-loop91:
+	JLT rest94
+loop93:
 	VMOVUPS (SI), Y0
 	VSUBPS Y15, Y0, Y0
 	VMOVUPS constants<>+960(SB), Y1
@@ -1891,8 +1935,8 @@ loop91:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop91
-rest92:
+	JGE loop93
+rest94:
 	VZEROUPPER
 	RET
 
@@ -1901,8 +1945,8 @@ TEXT ·tanhVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest95
-loop94:
+	JLT rest97
+loop96:
 	VMOVUPS (SI), Y0
 	VANDPS constants<>+1664(SB), Y0, Y8
 	VXORPS Y8, Y0, Y0
@@ -1966,8 +2010,8 @@ loop94:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop94
-rest95:
+	JGE loop96
+rest97:
 	VZEROUPPER
 	RET
 
@@ -1976,8 +2020,8 @@ TEXT ·erfVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest98
-loop97:
+	JLT rest100
+loop99:
 	VMOVUPS (SI), Y0
 	VANDPS constants<>+1664(SB), Y0, Y8
 	VXORPS Y8, Y0, Y0
@@ -2053,8 +2097,8 @@ loop97:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop97
-rest98:
+	JGE loop99
+rest100:
 	VZEROUPPER
 	RET
 
@@ -2063,8 +2107,8 @@ TEXT ·geluVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest101
-loop100:
+	JLT rest103
+loop102:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y9
 	VMULPS constants<>+3136(SB), Y0, Y0
@@ -2145,7 +2189,7 @@ loop100:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop100
-rest101:
+	JGE loop102
+rest103:
 	VZEROUPPER
 	RET

@@ -5,13 +5,13 @@ import "fmt"
 // products are the tiles of matrix products (gemm_micro.go says what they compute).
 func products(w *writer) {
 	fmaTile(w)
-	quadTile(w)
+	quadRow(w)
 	laneTile(w)
 }
 
-// fmaTile: one block of code for each number of rows and of vectors.
+// fmaTile has one block of code for each number of rows and of vectors.
 func fmaTile(w *writer) {
-	w.function("fmaTile", "rows vecs k a lda b c ldc add", "R8", "R9", "CX", "AX", "R10", "BX", "DI", "DX", "SI")
+	w.function("fmaTile", "rows vecs k a lda b offsets c ldc add", "R8", "R9", "CX", "AX", "R10", "BX", "R13", "DI", "DX", "SI")
 	w.op("SHLQ $2, DX")
 	w.op("SHLQ $2, R10")
 	w.op("LEAQ (R10)(R10*2), R12") // rows 3 to 5 start at R11, 6 and 7 at R12
@@ -46,8 +46,9 @@ func fmaBlock(w *writer, rows, vecs int) {
 		w.zero(i)
 	}
 	step := func(k int) {
+		w.op("MOVQ %d(R13), R14", 8*k)
 		for v := range vecs {
-			w.op("VMOVUPS %d(BX), %s", (k*w.vecs+v)*w.width, w.v(b+v))
+			w.op("VMOVUPS %d(BX)(R14*4), %s", v*w.width, w.v(b+v))
 		}
 		for i := range rows {
 			a := b + w.vecs
@@ -70,7 +71,7 @@ func fmaBlock(w *writer, rows, vecs int) {
 				w.op("ADDQ $%d, %s", 4*k, r)
 			}
 		}
-		w.op("ADDQ $%d, BX", k*w.vecs*w.width)
+		w.op("ADDQ $%d, R13", 8*k)
 	}
 	loop, rest, one, done := w.fresh("loop"), w.fresh("rest"), w.fresh("one"), w.fresh("done")
 	w.op("SUBQ $%d, CX", unroll)
@@ -115,97 +116,121 @@ func fmaBlock(w *writer, rows, vecs int) {
 	w.ret()
 }
 
-// quadVecs is the number of vectors in a panel of quadTile.
-const quadVecs = 4
-
-func quadTile(w *writer) {
-	w.function("quadTile", "k a b c add", "CX", "AX", "BX", "DI", "SI")
-	for v := range quadVecs {
-		w.zero(v)
-	}
-	w.op("TESTQ SI, SI")
-	w.op("JEQ quads%s", w.name)
-	for v := range quadVecs {
-		w.op("VMOVUPS %d(DI), %s", v*w.width, w.v(v))
-	}
-	w.label("quads" + w.name)
-	group := func(n int) {
-		for k := range n {
-			w.op("VBROADCASTSS %d(AX), %s", 4*k, w.v(12))
-			for v := range quadVecs {
-				t := 4 + v
-				if k > 0 {
-					t = 8 + v
-				}
-				w.op("VMULPS %d(BX), %s, %s", (k*quadVecs+v)*w.width, w.v(12), w.v(t))
-				if k > 0 {
-					w.op("VADDPS %s, %s, %s", w.v(t), w.v(4+v), w.v(4+v))
-				}
-			}
-		}
-		for v := range quadVecs {
-			w.op("VADDPS %s, %s, %s", w.v(4+v), w.v(v), w.v(v))
-		}
-		w.op("ADDQ $%d, AX", 4*n)
-		w.op("ADDQ $%d, BX", n*quadVecs*w.width)
-	}
-	w.op("SUBQ $4, CX")
-	w.op("JLT quadrest%s", w.name)
-	w.label("quadloop" + w.name)
-	group(4)
-	w.op("SUBQ $4, CX")
-	w.op("JGE quadloop%s", w.name)
-	w.label("quadrest" + w.name)
-	for n := 3; n > 0; n-- {
-		next := w.fresh("quadnext")
-		w.op("CMPQ CX, $%d", n-4)
-		w.op("JNE %s", next)
-		group(n)
+// quadRow goes along the row in blocks of vectors.
+func quadRow(w *writer) {
+	w.function("quadRow", "vecs k a b offsets c add", "CX", "R10", "R11", "BX", "R12", "DX", "SI")
+	for n := 4; n >= 1; n /= 2 {
+		loop, next := w.fresh("vecs"), w.fresh("next")
+		w.label(loop)
+		w.op("CMPQ CX, $%d", n)
+		w.op("JLT %s", next)
+		quadBlock(w, n)
+		w.op("ADDQ $%d, DX", n*w.width)
+		w.op("ADDQ $%d, BX", n*w.width)
+		w.op("SUBQ $%d, CX", n)
+		w.op("JMP %s", loop)
 		w.label(next)
-	}
-	for v := range quadVecs {
-		w.op("VMOVUPS %s, %d(DI)", w.v(v), v*w.width)
 	}
 	w.ret()
 }
 
+// quadBlock computes n vectors at DX.
+func quadBlock(w *writer, n int) {
+	const acc, sum, product, factor = 0, 4, 8, 12
+	// AX counts k.
+	group := func(k int) {
+		for t := range k {
+			w.op("MOVQ %d(R12)(AX*8), R13", 8*t)
+			w.op("VBROADCASTSS %d(R11)(AX*4), %s", 4*t, w.v(factor))
+			for v := range n {
+				to := product + v
+				if t == 0 {
+					to = sum + v
+				}
+				w.op("VMULPS %d(BX)(R13*4), %s, %s", v*w.width, w.v(factor), w.v(to))
+				if t > 0 {
+					w.op("VADDPS %s, %s, %s", w.v(product+v), w.v(sum+v), w.v(sum+v))
+				}
+			}
+		}
+		for v := range n {
+			w.op("VADDPS %s, %s, %s", w.v(sum+v), w.v(acc+v), w.v(acc+v))
+		}
+	}
+	start, loop, rest, done := w.fresh("start"), w.fresh("quad"), w.fresh("rest"), w.fresh("store")
+	for v := range n {
+		w.zero(acc + v)
+	}
+	w.op("TESTQ SI, SI")
+	w.op("JEQ %s", start)
+	for v := range n {
+		w.op("VMOVUPS %d(DX), %s", v*w.width, w.v(acc+v))
+	}
+	w.label(start)
+	w.op("XORQ AX, AX")
+	w.label(loop)
+	w.op("LEAQ 4(AX), R14")
+	w.op("CMPQ R14, R10")
+	w.op("JGT %s", rest)
+	group(4)
+	w.op("MOVQ R14, AX")
+	w.op("JMP %s", loop)
+	w.label(rest)
+	for k := 1; k <= 3; k++ {
+		next := w.fresh("next")
+		w.op("LEAQ %d(AX), R14", k)
+		w.op("CMPQ R14, R10")
+		w.op("JNE %s", next)
+		group(k)
+		w.op("JMP %s", done)
+		w.label(next)
+	}
+	w.label(done)
+	for v := range n {
+		w.op("VMOVUPS %s, %d(DX)", w.v(acc+v), v*w.width)
+	}
+}
+
+// laneTile keeps the eight sums in registers 0 to 7.
 func laneTile(w *writer) {
-	w.function("laneTile", "k a b c add", "CX", "AX", "BX", "DI", "SI")
+	w.function("laneTile", "k a b offsets c add", "CX", "AX", "BX", "R13", "DI", "SI")
 	for l := range 8 {
 		w.zero(l)
 	}
 	lane := func(l int) {
+		w.op("MOVQ %d(R13), R14", 8*l)
 		w.op("VBROADCASTSS %d(AX), %s", 4*l, w.v(8+l%4))
-		w.op("VMULPS %d(BX), %s, %s", l*w.width, w.v(8+l%4), w.v(8+l%4))
+		w.op("VMULPS (BX)(R14*4), %s, %s", w.v(8+l%4), w.v(8+l%4))
 		w.op("VADDPS %s, %s, %s", w.v(8+l%4), w.v(l), w.v(l))
 	}
+	loop, rest, sum, store := w.fresh("lanes"), w.fresh("rest"), w.fresh("sum"), w.fresh("store")
 	w.op("SUBQ $8, CX")
-	w.op("JLT lanerest%s", w.name)
-	w.label("laneloop" + w.name)
+	w.op("JLT %s", rest)
+	w.label(loop)
 	for l := range 8 {
 		lane(l)
 	}
 	w.op("ADDQ $32, AX")
-	w.op("ADDQ $%d, BX", 8*w.width)
+	w.op("ADDQ $64, R13")
 	w.op("SUBQ $8, CX")
-	w.op("JGE laneloop%s", w.name)
-	w.label("lanerest" + w.name)
+	w.op("JGE %s", loop)
+	w.label(rest)
 	w.op("ADDQ $8, CX")
 	for l := range 7 {
 		w.op("CMPQ CX, $%d", l)
-		w.op("JEQ lanesum%s", w.name)
+		w.op("JEQ %s", sum)
 		lane(l)
 	}
-	w.label("lanesum" + w.name)
+	w.label(sum)
 	for l := 1; l < 4; l++ {
 		w.op("VADDPS %s, %s, %s", w.v(l), w.v(0), w.v(0))
 		w.op("VADDPS %s, %s, %s", w.v(4+l), w.v(4), w.v(4))
 	}
 	w.op("VADDPS %s, %s, %s", w.v(4), w.v(0), w.v(0))
 	w.op("TESTQ SI, SI")
-	w.op("JEQ lanestore%s", w.name)
+	w.op("JEQ %s", store)
 	w.op("VADDPS (DI), %s, %s", w.v(0), w.v(0))
-	w.label("lanestore" + w.name)
+	w.label(store)
 	w.op("VMOVUPS %s, (DI)", w.v(0))
 	w.ret()
 }

@@ -104,6 +104,10 @@ func (w *writer) finish() []byte {
 			}
 		}
 		fmt.Fprintf(&out, "GLOBL constants<>(SB), RODATA|NOPTR, $%d\n", 64*len(w.consts))
+		for i := range uint64(8) {
+			fmt.Fprintf(&out, "DATA evens<>+%d(SB)/8, $%#016x\n", 8*i, (4*i+2)<<32|4*i)
+		}
+		fmt.Fprintf(&out, "GLOBL evens<>(SB), RODATA|NOPTR, $64\n")
 	}
 	out.Write(w.text.Bytes())
 	return out.Bytes()

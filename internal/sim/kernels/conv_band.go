@@ -1,0 +1,129 @@
+package kernels
+
+// band is how a part of the input of a convolution lies in scratch memory, so that the products read it without a
+// copy for each tap: with its padding, and rows and columns sorted by their place within a stride. The pixels of a
+// block of results are then one run: row after row, with a few columns between them that no result needs, and each
+// tap reads the run at an offset of its own.
+type band struct {
+	phase
+	in        [3]int
+	lo, reach [3]int // least offset of a tap, and from there to the greatest
+
+	width, height int // results of a block
+	across, down  int // blocks in a plane of results
+	blocks        int // in all planes
+
+	pitch, rows    int // columns and rows of a place
+	places         [3]int
+	plane, channel int   // elements of a plane (one depth) and of a channel
+	taps           []int // offset of each tap
+}
+
+// bandLimit bounds the elements of a channel of a band: dilation or padding beyond all reason does not fit.
+const bandLimit = 1 << 20
+
+// newBand lays out blocks of about pixels results; nil where that makes no sense.
+func newBand(in [3]int, p phase, pixels int) *band {
+	b := &band{phase: p, in: in}
+	if len(p.taps) == 0 || volume(p.grid) == 0 {
+		return nil
+	}
+	b.lo = p.taps[0].off
+	hi := b.lo
+	for _, t := range p.taps {
+		for d := range 3 {
+			b.lo[d], hi[d] = min(b.lo[d], t.off[d]), max(hi[d], t.off[d])
+		}
+	}
+	for d := range 3 {
+		b.reach[d] = hi[d] - b.lo[d]
+		b.places[d] = min(p.stride[d], b.reach[d]+1)
+	}
+	extra := b.reach[2] / p.stride[2]
+	b.across = ceilDiv(p.grid[2], max(1, pixels))
+	b.width = ceilDiv(p.grid[2], b.across)
+	b.pitch = b.width + extra
+	b.height = 1
+	if b.across == 1 {
+		b.height = min(p.grid[1], max(1, pixels/b.pitch))
+	}
+	b.down = ceilDiv(p.grid[1], b.height)
+	b.height = ceilDiv(p.grid[1], b.down)
+	b.blocks = b.across * b.down * p.grid[0]
+	b.rows = b.height + b.reach[1]/p.stride[1]
+	if b.rows > bandLimit || b.pitch > bandLimit || b.places[1] > bandLimit || b.places[2] > bandLimit || b.reach[0] > bandLimit ||
+		b.rows*b.pitch > bandLimit || b.places[1]*b.places[2] > bandLimit || b.places[1]*b.places[2]*b.rows*b.pitch > bandLimit {
+		return nil
+	}
+	b.plane = b.places[1] * b.places[2] * b.rows * b.pitch
+	if b.plane*(b.reach[0]+1) > bandLimit {
+		return nil
+	}
+	b.channel = b.plane * (b.reach[0] + 1)
+	for _, t := range p.taps {
+		y, x := t.off[1]-b.lo[1], t.off[2]-b.lo[2]
+		sy, sx := p.stride[1], p.stride[2]
+		b.taps = append(b.taps, (t.off[0]-b.lo[0])*b.plane+
+			((y%sy*b.places[2]+x%sx)*b.rows+y/sy)*b.pitch+x/sx)
+	}
+	return b
+}
+
+// block is the place of block i: its first result and its size.
+func (b *band) block(i int) (z, y, x, height, width int) {
+	x = i % b.across * b.width
+	y = i / b.across % b.down * b.height
+	return i / (b.across * b.down), y, x, min(b.height, b.grid[1]-y), min(b.width, b.grid[2]-x)
+}
+
+// run is the length of the run of results of a block.
+func (b *band) run(height, width int) int { return (height-1)*b.pitch + width }
+
+// fill copies what block i needs of a channel, which begins at element base of the input. tmp holds a row of it.
+func (b *band) fill(dst, tmp []float32, src vec, base, i int) {
+	z0, y0, x0, height, width := b.block(i)
+	first := x0*b.stride[2] + b.lo[2]
+	span := (width-1)*b.stride[2] + b.reach[2] + 1 // columns that the block reads
+	lo, hi := inside(first, 1, span, b.in[2])
+	for z := range b.reach[0] + 1 {
+		iz := z0*b.stride[0] + b.lo[0] + z
+		for py := range b.places[1] {
+			for y := range b.rows {
+				iy := (y0+y)*b.stride[1] + b.lo[1] + py
+				if y*b.stride[1]+py > (height-1)*b.stride[1]+b.reach[1] {
+					break // no result reads it
+				}
+				at := z*b.plane + (py*b.places[2]*b.rows+y)*b.pitch
+				if uint(iz) >= uint(b.in[0]) || uint(iy) >= uint(b.in[1]) || lo == hi {
+					for px := range b.places[2] {
+						clear(dst[at+px*b.rows*b.pitch:][:b.pitch])
+					}
+					continue
+				}
+				row := src.run(tmp, base+(iz*b.in[1]+iy)*b.in[2]+first+lo, hi-lo)
+				for px := range b.places[2] {
+					b.place(dst[at+px*b.rows*b.pitch:][:b.pitch], row, px-lo)
+				}
+			}
+		}
+	}
+}
+
+// place fills a row of a place with every stride-th element of row, from element first on, and zeros around it.
+func (b *band) place(dst, row []float32, first int) {
+	s := b.stride[2]
+	lo, hi := inside(first, s, len(dst), len(row))
+	clear(dst[:lo])
+	switch {
+	case lo == hi:
+	case s == 1:
+		copy(dst[lo:hi], row[first+lo:])
+	case s == 2:
+		everySecond(dst[lo:hi], row[first+2*lo:])
+	default:
+		for i, v := lo, row[first+lo*s:]; i < hi; i++ {
+			dst[i] = v[(i-lo)*s]
+		}
+	}
+	clear(dst[hi:])
+}
