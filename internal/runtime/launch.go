@@ -10,7 +10,7 @@ import (
 // LaunchKernel puts a launch into the stream (aclrtLaunchKernelWithConfig). The arguments are copied by the call. It
 // returns before the kernel runs; what goes wrong on the device is reported by a later synchronise.
 func (th *Thread) LaunchKernel(k *Kernel, args []uint64, s *Stream) error {
-	if c := th.open; s != nil && c != nil && s.open.Load() == c && k.open.Load() == c && th.port.Fire(s.q, &k.shot, args, launchNs) {
+	if c := th.open; s != nil && c != nil && s.open.Load() == c && k.open.Load() == c && len(args) <= sim.ArgWords && th.port.Fire(s.q, &k.shot, args, launchNs) {
 		return nil
 	}
 	return th.launch(k, args, 0, s)
@@ -55,7 +55,8 @@ type Launch struct {
 	th     *Thread
 	kernel *Kernel
 	stream *Stream
-	block  Ptr // its argument block, 0 without arguments
+	queue  *sim.Queue // of stream
+	block  Ptr        // its argument block, 0 without arguments
 	shot   sim.Shot
 }
 
@@ -68,7 +69,7 @@ func (th *Thread) Prepare(k *Kernel, args []uint64, s *Stream) (*Launch, error) 
 	if err := th.kernel(k, callLaunch); err != nil {
 		return nil, err
 	}
-	l := &Launch{th: th, kernel: k, stream: s, shot: k.shot}
+	l := &Launch{th: th, kernel: k, stream: s, queue: s.q, shot: k.shot}
 	if n := int64(8 * len(args)); n > 0 {
 		if l.block, err = th.Malloc(n); err != nil {
 			return nil, err
@@ -88,11 +89,10 @@ func (th *Thread) Prepare(k *Kernel, args []uint64, s *Stream) (*Launch, error) 
 
 // Submit puts the prepared launch into its stream once more.
 func (th *Thread) Submit(l *Launch) error {
-	s := l.stream
-	if c := th.open; c != nil && s.open.Load() == c && l.kernel.open.Load() == c && th.port.Fire(s.q, &l.shot, nil, launchNs) {
+	if c := th.open; c != nil && l.stream.open.Load() == c && l.kernel.open.Load() == c && th.port.Fire(l.queue, &l.shot, nil, launchNs) {
 		return nil
 	}
-	return th.launch(l.kernel, nil, l.block, s)
+	return th.launch(l.kernel, nil, l.block, l.stream)
 }
 
 // DropLaunch frees what a prepared launch holds on the device, when the tasks under way have passed.

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"math"
-
 	"npu/internal/trace"
 )
 
@@ -52,7 +50,7 @@ func Assemble(tasks []Task) []Desc {
 // NewInstance binds a program to a device. The argument addresses of its descriptors are relative to args. streams
 // numbers its queues in the trace. Call it from Port.Call or before anything runs.
 func (m *Machine) NewInstance(dev *Device, space *Space, p *Program, args uint64, prio uint8, streams []uint32) (*Instance, error) {
-	if len(m.queues)+len(p.Queues) > math.MaxUint16 {
+	if len(m.queues)+len(p.Queues) > noQueue {
 		return nil, ErrNoQueue
 	}
 	in := &Instance{

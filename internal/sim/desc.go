@@ -12,7 +12,7 @@ import "npu/internal/trace"
 //	word 4  device address of the argument block
 //	word 5  A   word 6  B   word 7  C
 //
-// Operands by kind:
+// Words 5 to 7 of a kernel hold nothing. Operands by kind:
 //
 //	EventRecord, EventWait    A event, B generation (0: the event's flag), C time-out of a wait in ns (0: none)
 //	EventReset                A event

@@ -63,8 +63,9 @@ func (m *Machine) fail(q *Queue, f *Fault) {
 		f.Name = uint32(q.fn.Name)
 	}
 	f.Thread, f.Kind, f.Func = d.thread(), d.kind(), d.function()
-	f.Words = append(f.Words, d[5], d[6], d[7])
-	if f.Kind.Kernel() {
+	if !f.Kind.Kernel() {
+		f.Words = []uint64{d[5], d[6], d[7]}
+	} else {
 		f.Args, f.ArgWords, f.Blocks = d[4], d.argWords(), d.blocks()
 		if q.instance != nil {
 			f.Args += q.instance.args

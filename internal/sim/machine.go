@@ -192,6 +192,7 @@ func (m *Machine) attach(clock int64) *Port {
 	p := &Port{m: m, ch: make(chan struct{}, 1), clock: max(clock, m.now)}
 	p.pub = uint64(p.clock) << tailBits
 	p.word.Store(p.pub)
+	p.log[logMask] = noQueue // nothing was submitted
 	old := m.portList()
 	for i, x := range old {
 		if x.gone {

@@ -37,17 +37,14 @@ type Port struct {
 	id      uint16
 	clock   int64
 	pub     uint64 // the word as this thread last knew it
-	tail    uint32
 	logHead uint32
 	req     request
 	seq     uint32
 	result  result
 	service bool
-
-	lastStream uint32
-	lastPos    uint64 // of the latest submission, plus 1
-	retired    atomic.Bool
-	_          cacheLine
+	lastPos uint64 // of the latest submission to a shared queue, plus 1
+	retired atomic.Bool
+	_       cacheLine
 
 	// Between the thread and whoever wakes it.
 	done    atomic.Uint32
@@ -94,11 +91,12 @@ func (p *Port) Spend(ns int64) { p.clock += ns }
 // reused at once. It returns the task's position in the queue. An error is ErrNotOwner or a deadlock of the whole
 // program.
 func (p *Port) Submit(q *Queue, t *Task, args []uint64, cost int64) (uint64, error) {
-	if q.owner != p && q.owner != nil {
-		if !q.owner.gone {
+	if old := q.owner; old != p && old != nil {
+		if !old.gone {
 			return 0, ErrNotOwner
 		}
 		q.owner = p // its thread has ended
+		p.clock = max(p.clock, old.clock)
 	}
 	if q.shared {
 		return p.submitShared(q, t, args, cost)
@@ -114,19 +112,19 @@ func (p *Port) Submit(q *Queue, t *Task, args []uint64, cost int64) (uint64, err
 func (p *Port) submit(q *Queue, t *Task, args []uint64, cost int64) uint64 {
 	pos := q.tail
 	if len(args) > 0 {
-		t.Args = q.putArgs(pos&q.mask, args)
+		t.Args = q.putArgs(args)
 		t.Words = uint8(len(args))
 	}
 	p.clock += cost
-	if p.clock <= q.last {
-		p.clock = q.last + 1
+	if q.owner == nil { // other threads may have been here
+		p.clock = max(p.clock, q.last+1)
+		q.last = p.clock
+		p.lastPos = pos + 1
 	}
-	q.last = p.clock
-	t.put(&q.ring[pos&q.mask], q.id, q.task, p.id+1, p.clock+Doorbell)
+	t.put(&q.ring[pos&q.mask], q.id, uint16(pos-q.wrap), p.id+1, p.clock+Doorbell)
 	q.tail = pos + 1
-	p.lastStream, p.lastPos = q.name, q.tail
-	if q.task++; q.task == 65535 {
-		q.task = 0
+	if pos-q.wrap == 65534 {
+		q.wrap = pos + 1
 	}
 	p.ring(q)
 	return pos
@@ -166,21 +164,29 @@ func (p *Port) waitRoom(q *Queue, tail uint64) error {
 
 // Last is the stream and the task id of this port's latest submission; ok is false if there was none.
 func (p *Port) Last() (stream, task uint32, ok bool) {
-	if p.lastPos == 0 {
-		return 0, 0, false
-	}
-	pos := p.lastPos - 1
-	return p.lastStream, uint32(pos/65535)<<16 | uint32(pos%65535), true
+	err := p.Call(func() {
+		id := int(p.log[(p.pub-1)&logMask])
+		if ok = id < len(p.m.queues) && !p.m.queues[id].dead; !ok {
+			return
+		}
+		q := p.m.queues[id]
+		pos := q.tail - 1
+		if q.owner == nil {
+			pos = p.lastPos - 1 // others may have submitted since
+		}
+		stream, task = q.name, uint32(pos/65535)<<16|uint32(pos%65535)
+	})
+	return stream, task, ok && err == nil
 }
 
 // ring publishes the clock and one doorbell of q.
 func (p *Port) ring(q *Queue) {
-	p.log[p.tail] = q.id
-	next := (p.tail + 1) & logMask
+	bell := uint32(p.pub & logMask)
+	p.log[bell] = q.id
+	next := (bell + 1) & logMask
 	if (next+1)&logMask == p.logHead {
 		p.logFull(next)
 	}
-	p.tail = next
 	p.publish(uint64(p.clock)<<tailBits|uint64(next), q)
 }
 
@@ -239,7 +245,7 @@ func (p *Port) Outside(f func()) {
 	m := p.m
 	m.outside.Add(1)
 	m.wallOrdered.Store(true)
-	p.publish(uint64(infOut)<<tailBits|uint64(p.tail), nil)
+	p.publish(uint64(infOut)<<tailBits|p.pub&logMask, nil)
 	if m.kick(); m.hungry.Load() == 0 {
 		m.kickService()
 	}
@@ -247,7 +253,7 @@ func (p *Port) Outside(f func()) {
 	m.own()
 	p.clock = max(p.clock, m.now)
 	p.expired.Store(0)
-	p.pub = uint64(p.clock)<<tailBits | uint64(p.tail)
+	p.pub = uint64(p.clock)<<tailBits | p.pub&logMask
 	p.word.Store(p.pub)
 	m.outside.Add(-1)
 	m.disown()
@@ -264,7 +270,7 @@ func (p *Port) Detach(last func()) {
 		}
 		p.gone = true
 	})
-	p.publish(uint64(infOut)<<tailBits|uint64(p.tail), nil)
+	p.publish(uint64(infOut)<<tailBits|p.pub&logMask, nil)
 	if err != nil { // interrupted: nothing is in order any more
 		m.own()
 		m.refresh()

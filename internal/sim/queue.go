@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/binary"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -37,7 +36,7 @@ type Queue struct {
 	instance *Instance
 	name     uint32 // stream id for the trace
 	argBase  uint64 // device address of the argument ring
-	argMem   []byte
+	argMem   []uint64
 	quiet    bool
 
 	// Producer side: the owning thread, or the holder of mu.
@@ -46,8 +45,9 @@ type Queue struct {
 	mu       sync.Mutex
 	tail     uint64
 	headSeen uint64
-	task     uint16
-	last     int64 // clock of the last submission
+	argPos   int    // next free word of argMem
+	wrap     uint64 // position of the last task with id 0
+	last     int64  // clock of the last submission, unless one port owns the queue
 	_        cacheLine
 
 	// Shared: descriptors retired.
@@ -130,13 +130,24 @@ func ringSize(depth int) int {
 // ArgBytes is the size of the argument ring that belongs to a ring of the given depth.
 func ArgBytes(depth int) int { return ringSize(depth) * ArgWords * 8 }
 
-// putArgs copies the arguments of the task in a ring slot beside it and returns their device address.
-func (q *Queue) putArgs(slot uint64, args []uint64) uint64 {
-	b := q.argMem[slot*ArgWords*8:]
-	for i, a := range args {
-		binary.LittleEndian.PutUint64(b[8*i:], a)
+// putArgs copies the arguments of the next task into the argument ring and returns their device address. The ring has
+// ArgWords for each entry of the queue, and fewer entries than that are ever filled, so what is overwritten has been
+// read: no position needs to be kept for it.
+func (q *Queue) putArgs(args []uint64) uint64 {
+	n, at := len(args), q.argPos
+	if at+n > len(q.argMem) {
+		at = 0
 	}
-	return q.argBase + slot*ArgWords*8
+	if n > len(q.argMem)-at {
+		return 0 // the queue was made without an argument ring
+	}
+	q.argPos = at + n
+	to := q.argMem[at:]
+	to = to[:n]
+	for i, a := range args {
+		to[i] = a
+	}
+	return q.argBase + uint64(at)*8
 }
 
 // ranks: explicit queues by priority, then (policy preempt) the default queues.
@@ -147,7 +158,7 @@ const (
 
 // NewQueue makes a queue on a device. Call it from Port.Call or before anything runs.
 func (m *Machine) NewQueue(dev *Device, c QueueConfig) (*Queue, error) {
-	if len(m.queues) > math.MaxUint16 && len(m.freeQueues) <= restingQueues {
+	if len(m.queues) >= noQueue && len(m.freeQueues) <= restingQueues {
 		return nil, ErrNoQueue
 	}
 	size := ringSize(c.Depth)
@@ -164,7 +175,7 @@ func (m *Machine) NewQueue(dev *Device, c QueueConfig) (*Queue, error) {
 		q.domain = &Domain{}
 	}
 	if c.Args != 0 {
-		q.argMem = dev.Bytes(c.Args, ArgBytes(c.Depth))
+		q.argMem = wordsOf(dev.Bytes(c.Args, ArgBytes(c.Depth)))
 	}
 	if c.Default && m.cfg.Policy == Preempt {
 		q.prio = rankDefault
@@ -179,6 +190,9 @@ func (m *Machine) NewQueue(dev *Device, c QueueConfig) (*Queue, error) {
 	m.queues = append(m.queues, q)
 	return q, nil
 }
+
+// noQueue is the id that no queue has.
+const noQueue = math.MaxUint16
 
 // restingQueues is how many ids of destroyed queues are kept from reuse.
 const restingQueues = 256
@@ -199,7 +213,12 @@ func (m *Machine) DropQueue(q *Queue) {
 var deadQueue = &Queue{dead: true, state: qOff}
 
 // Share lets several ports submit to q. It cannot be undone.
-func (q *Queue) Share() { q.shared, q.owner = true, nil }
+func (q *Queue) Share() {
+	if q.owner != nil {
+		q.last = q.owner.clock
+	}
+	q.shared, q.owner = true, nil
+}
 
 // Gone says whether the queue was dropped. Call it from Port.Call.
 func (q *Queue) Gone() bool { return q.dead }

@@ -60,7 +60,7 @@ func (p *Port) block(r request) error {
 	p.seq++
 	p.result = result{}
 	p.done.Store(0)
-	w := uint64(infDev+int64(p.seq&0xffffff))<<tailBits | uint64(p.tail)
+	w := uint64(infDev+int64(p.seq&0xffffff))<<tailBits | p.pub&logMask
 	if !p.word.CompareAndSwap(p.pub, w) {
 		p.reenter(w, nil)
 		p.req.clock = p.clock
@@ -169,7 +169,7 @@ func (p *Port) Retire() {
 func (p *Port) Leave() {
 	m := p.m
 	m.own()
-	p.word.Store(uint64(infOut)<<tailBits | uint64(p.tail))
+	p.word.Store(uint64(infOut)<<tailBits | p.pub&logMask)
 	p.gone = true
 	m.disown()
 	m.kick()

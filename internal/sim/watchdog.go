@@ -200,10 +200,11 @@ func (d *Deadlock) Error() string {
 // deadlock ends the waits of all ports if no event, no thread and no doorbell can ever come. The caller owns the
 // devices and has found nothing to simulate.
 func (m *Machine) deadlock() {
-	if len(m.pending) > 0 || m.dirty || m.outside.Load() != 0 || m.unseen() {
+	if len(m.pending) > 0 || m.dirty || m.outside.Load() != 0 {
 		return
 	}
-	if b, _ := m.horizon(); b != never {
+	// In this order: a thread that begins to wait between the two looks is found by the second one.
+	if b, _ := m.horizon(); b != never || m.unseen() {
 		return
 	}
 	for _, p := range m.portList() {
@@ -252,6 +253,9 @@ func (m *Machine) waitGraph() []string {
 			what := fmt.Sprintf("%v %d", d.kind(), d[5])
 			if d.kind() == trace.EventWait && d[6] != 0 {
 				what += fmt.Sprintf(", record %d", d[6])
+			}
+			if d.kind().Kernel() {
+				what = "whose fault is being reported"
 			}
 			g = append(g, fmt.Sprintf("stream %d stands at task %d, %s", q.name, q.cur%65535, what))
 		case qStopped:
