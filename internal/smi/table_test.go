@@ -2,7 +2,6 @@ package smi
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
-
-var _ = flag.Bool("update", false, "accepted so that one -update may be given to all packages")
 
 // samples is the folder of real outputs beside the checkout.
 func samples(t testing.TB) string {

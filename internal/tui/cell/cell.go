@@ -170,7 +170,11 @@ func (b *Buffer) String(t *theme.Theme) string {
 				}
 				s.WriteString(q)
 			}
-			s.WriteRune(c.r)
+			if t.Glyphs == theme.ASCII {
+				s.WriteRune(theme.ASCIIOf(c.r))
+			} else {
+				s.WriteRune(c.r)
+			}
 			s.WriteString(c.tail)
 		}
 		if now != "" {

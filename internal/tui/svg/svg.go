@@ -48,7 +48,7 @@ func Write(w io.Writer, text string, o Options) error {
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`+"\n", width, height, width, height)
 	fmt.Fprintf(b, "<title>%s</title>\n", escape(o.Title))
 	fmt.Fprintf(b, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", bg)
-	fmt.Fprintf(b, `<g font-family="DejaVu Sans Mono,Noto Sans Mono CJK SC,Menlo,Consolas,monospace" font-size="15" fill="%s" xml:space="preserve">`+"\n", fg)
+	fmt.Fprintf(b, `<g font-family="DejaVu Sans Mono,Noto Sans Mono CJK SC,Menlo,Consolas,monospace" font-size="14.95" fill="%s">`+"\n", fg)
 	for y, row := range rows {
 		writeRow(b, row, y, fg, bg)
 	}
@@ -89,27 +89,39 @@ func writeRow(b *bufio.Writer, row []glyph, y int, fg, bg string) {
 	b.WriteByte('\n')
 }
 
-// writeText places each character by itself, so that no font can bend the grid.
+// writeText writes the words of a run, each at its place. Words of ASCII keep together, since the fonts agree on their
+// width; any other character is placed by itself, so that no substitute font can bend the grid.
 func writeText(b *bufio.Writer, r run, top int) {
-	var xs, s strings.Builder
-	x := r.x
+	var s strings.Builder
+	x, open := r.x, false
+	shut := func() {
+		if open {
+			s.WriteString("</tspan>")
+		}
+		open = false
+	}
 	for _, g := range r.cells {
-		if strings.TrimSpace(g.s) != "" {
-			if xs.Len() > 0 {
-				xs.WriteByte(' ')
+		ascii := len(g.s) == 1
+		if !ascii || g.s == " " {
+			shut()
+		}
+		if g.s != " " {
+			if !open {
+				fmt.Fprintf(&s, `<tspan x="%d">`, pad+x*cellW)
+				open = true
 			}
-			fmt.Fprint(&xs, pad+x*cellW)
 			s.WriteString(escape(g.s))
-			for range strings.Count(g.s, "") - 2 { // marks behind the first character stay where it is
-				fmt.Fprintf(&xs, " %d", pad+x*cellW)
+			if !ascii {
+				shut()
 			}
 		}
 		x += g.w
 	}
+	shut()
 	if s.Len() == 0 {
 		return
 	}
-	fmt.Fprintf(b, `<text y="%d" x="%s"`, top+baseline, xs.String())
+	fmt.Fprintf(b, `<text y="%d"`, top+baseline)
 	if r.fg != "" {
 		fmt.Fprintf(b, ` fill="%s"`, r.fg)
 	}

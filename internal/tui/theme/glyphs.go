@@ -12,6 +12,46 @@ const (
 	ASCII
 )
 
+// ASCIIOf is what stands for a drawing character where there is only ASCII; others, as those of a user's names, stay.
+func ASCIIOf(r rune) rune {
+	if r < 0x7f {
+		return r
+	}
+	switch r {
+	case '─', '–', '┅':
+		return '-'
+	case '━':
+		return '='
+	case '╸':
+		return '-'
+	case '│':
+		return '|'
+	case '┃':
+		return '#'
+	case '╭', '╮', '╰', '╯':
+		return '+'
+	case '▸', '→':
+		return '>'
+	case '←':
+		return '<'
+	case '▲', '↑':
+		return '^'
+	case '▼', '↓':
+		return 'v'
+	case '…':
+		return '~'
+	case '·':
+		return '.'
+	case '×':
+		return 'x'
+	case 'µ':
+		return 'u'
+	case '°':
+		return ' '
+	}
+	return r
+}
+
 // Env looks up an environment variable.
 type Env func(string) (string, bool)
 

@@ -77,5 +77,5 @@ var (
 		Heat:   {fg: colour{0xa84a24, 3}},
 	}
 	// selected is laid over the roles of a selected row, dark and light.
-	selected = [2]look{{bg: colour{0x263a55, 4}, bold: true}, {bg: colour{0xd6e4f7, 7}, bold: true}}
+	selected = [2]look{{bg: colour{0x263a55, 4}}, {bg: colour{0xd6e4f7, 7}}}
 )

@@ -141,8 +141,8 @@ func (c colour) param(p Profile, base int) string {
 
 // look is how one role appears.
 type look struct {
-	fg, bg                  colour
-	bold, dim, rev, underln bool
+	fg, bg        colour
+	bold, underln bool
 }
 
 func (l look) sgr(p Profile, sel *look) string {
@@ -152,17 +152,16 @@ func (l look) sgr(p Profile, sel *look) string {
 			parts = append(parts, s)
 		}
 	}
-	add(l.bold || sel != nil && sel.bold, "1")
+	add(l.bold, "1")
 	add(l.underln, "4")
 	bg := l.bg
 	if sel != nil {
 		bg = sel.bg
 		if p == Ansi { // 16 colours have no grey that is sure to differ from both grounds
-			l.rev = true
-			bg = colour{}
+			add(true, "7")
+			bg, l.fg = colour{}, colour{}
 		}
 	}
-	add(l.rev, "7")
 	add(true, l.fg.param(p, 30))
 	add(true, bg.param(p, 40))
 	if len(parts) == 1 {
@@ -198,11 +197,3 @@ func nearest(rgb uint32) int {
 }
 
 func abs(a int) int { return max(a, -a) }
-
-// More is the sign for something that goes on.
-func (t *Theme) More() string {
-	if t.Glyphs == ASCII {
-		return "..."
-	}
-	return "…"
-}

@@ -22,24 +22,15 @@ type pen struct {
 	hist *history
 }
 
-func (p *pen) unknown() string {
-	if p.th.Glyphs == theme.ASCII {
-		return "-"
-	}
-	return "–"
-}
+// unknown stands where there is no figure, more where a text is cut. A screen without Unicode shows "-" and "~".
+const (
+	unknown = "–"
+	more    = "…"
+)
 
 // right writes s so that it ends at the right edge of a.
 func right(a cell.Area, y int, role theme.Role, s string) {
 	a.Text(max(0, a.W-cell.Width(s)), y, role, s)
-}
-
-// more is the sign for a text that is cut.
-func (p *pen) more() string {
-	if p.th.Glyphs == theme.ASCII {
-		return "~"
-	}
-	return "…"
 }
 
 // placed is a column with its place.
@@ -107,19 +98,15 @@ func spread[T any](cols []placed[T], room int) {
 }
 
 // drawHeader writes the titles, the sorted one with its direction.
-func drawHeader[T any](a cell.Area, cols []placed[T], s Sort, p *pen) {
+func drawHeader[T any](a cell.Area, cols []placed[T], s Sort) {
 	for _, c := range cols {
 		role, title := theme.Head, c.title
 		if s.Key != "" && c.key == s.Key {
-			up, down := "▲", "▼"
-			if p.th.Glyphs == theme.ASCII {
-				up, down = "^", "v"
-			}
 			role = theme.Sorted
 			if s.Down {
-				title += down
+				title += "▼"
 			} else {
-				title += up
+				title += "▲"
 			}
 		}
 		sub := a.Sub(c.x, 0, c.w, 1)

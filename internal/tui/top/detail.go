@@ -11,47 +11,63 @@ import (
 	"npu/internal/tui/widget"
 )
 
-// fact is one line of the details: what is known, or why it is not.
+// line is one line of the details: what is known, or why it is not.
 type line struct{ group, name, value, why string }
 
-// drawDetail lays the details over the lower part, or over everything where there is no room.
+// detailColumn is the width of a column of details.
+const detailColumn = 58
+
+// drawDetail lays the details over what is below the devices, or over everything where there is no room.
 func (m *model) drawDetail(a cell.Area, p plan, pen *pen) {
-	w, h := min(m.w-2, 110), m.h-4
-	if p.lower >= 14 && m.w >= 80 {
-		h = p.lower + p.trend
+	y := 1
+	if p.trend+p.lower >= 12 {
+		y += p.devices
 	}
 	title, lines := m.detailLines()
-	box := a.Sub(m.w-w-1, m.h-1-h, w, h)
+	box := a.Sub(0, y, m.w, m.h-1-y)
 	box.Clear()
+	inside := box.H - 2
+	columns := max(1, (m.w-2)/detailColumn)
+	if n := (len(lines) + max(1, inside) - 1) / max(1, inside); n < columns {
+		columns = max(1, n)
+	}
 	m.detailRows = len(lines)
-	in := widget.Box(box, title, fmt.Sprintf("%d lines, PgDn", len(lines)), true, m.th.Glyphs)
-	m.detailTop = max(0, min(m.detailTop, len(lines)-in.H))
-	group := ""
-	for y := range in.H {
-		i := m.detailTop + y
-		if i >= len(lines) {
-			break
-		}
+	m.detailTop = max(0, min(m.detailTop, len(lines)-inside*columns))
+	remark := ""
+	if len(lines) > inside*columns {
+		remark = fmt.Sprintf("%d-%d of %d, PgUp PgDn", m.detailTop+1, min(len(lines), m.detailTop+inside*columns), len(lines))
+	}
+	in := widget.Box(box, title, remark, true)
+	w := in.W / columns
+	for i := m.detailTop; i < min(len(lines), m.detailTop+inside*columns); i++ {
+		c, y := (i-m.detailTop)/inside, (i-m.detailTop)%inside
 		l := lines[i]
-		if l.group != group || y == 0 {
-			group = l.group
-			in.Text(1, y, theme.Head, cell.Cut(group, 9, pen.more()))
+		if y > 0 && lines[i-1].group == l.group {
+			l.group = ""
 		}
-		in.Text(11, y, theme.Dim, cell.Cut(l.name, 22, pen.more()))
-		x := min(34, in.W/2)
-		if l.value == "" {
-			x = in.Text(x, y, theme.Dim, pen.unknown()+" ")
-			in.Text(x, y, theme.Dim, cell.Cut(l.why, in.W-x-1, pen.more()))
-			continue
-		}
-		role := theme.Text
-		if sick(l) {
-			role = theme.Bad
-			x = in.Text(x, y, role, "!! ")
-		}
-		in.Text(x, y, role, cell.Cut(l.value, in.W-x-1, pen.more()))
+		drawDetailLine(in.Sub(c*w, y, w-1, 1), l, pen)
 	}
 }
+
+func drawDetailLine(a cell.Area, l line, pen *pen) {
+	a.Text(1, 0, theme.Head, cell.Cut(l.group, 9, more))
+	x := min(34, a.W/2)
+	a.Text(11, 0, theme.Dim, cell.Cut(shortName.Replace(l.name), x-12, more))
+	switch {
+	case l.value == "":
+		x = a.Text(x, 0, theme.Dim, unknown+" ")
+		a.Text(x, 0, theme.Dim, cell.Cut(l.why, a.W-x, more))
+	case sick(l):
+		x = a.Text(x, 0, theme.Bad, "!! ")
+		a.Text(x, 0, theme.Bad, cell.Cut(l.value, a.W-x, more))
+	default:
+		a.Text(x, 0, theme.Text, cell.Cut(l.value, a.W-x, more))
+	}
+}
+
+// shortName shortens the vendor's names where they say little with much.
+var shortName = strings.NewReplacer("Single Bit", "1-bit", "Double Bit", "2-bit", "Aggregate Total Err Cnt", "errors ever",
+	"Isolated Pages Count", "isolated pages", "Error Count", "errors", "Usage Rate", "in use", "Bandwidth", "bandwidth", "Subsystem", "Subsys.")
 
 // sick marks the figures that ask for a new card.
 func sick(l line) bool {
@@ -90,7 +106,7 @@ func used(group, name string, p Pair, unit string) line {
 func (m *model) deviceLines(d *Device) []line {
 	out := []line{
 		{group: "state", name: "health", value: healthText(d)},
-		num("state", map[string]string{"npu": "NPU in use"}[d.UtilKind]+map[string]string{"aicore": "AI cores in use"}[d.UtilKind], d.Util, "%"),
+		num("state", utilName(d)+" in use", d.Util, "%"),
 		num("state", "power", d.Power, "W"),
 		num("state", "temperature", d.Temp, "°C"),
 		used("memory", "HBM", d.HBM, "MiB"),
@@ -107,25 +123,45 @@ func (m *model) deviceLines(d *Device) []line {
 		num("ids", "physical (davinciN)", d.Phy, ""), num("ids", "logic", d.Logic, ""),
 		line{"ids", "bus", d.Bus.S, d.Bus.Why}, line{group: "ids", name: "source", value: d.Source})
 	p := m.hist.get(d.Key())
-	for i, name := range []string{"util %", "memory share", "power W", "temperature °C"} {
-		s := p.all()[i]
-		if s.n > 0 {
-			out = append(out, line{group: "past", name: name, value: fmt.Sprintf("min %.4g, mean %.4g, max %.4g over %d samples", s.min, s.sum/float64(s.n), s.max, s.n)})
+	for i, f := range []struct {
+		name  string
+		scale float64
+	}{{"in use, %", 1}, {"memory, %", 100}, {"power, W", 1}, {"temperature, °C", 1}} {
+		if s := p.all()[i]; s.n > 0 {
+			out = append(out, line{group: "past", name: f.name, value: fmt.Sprintf("%.4g to %.4g, mean %.4g", s.min*f.scale, s.max*f.scale, s.sum/float64(s.n)*f.scale)})
 		}
 	}
 	facts := append([]Fact(nil), d.Facts...)
 	sort.SliceStable(facts, func(i, j int) bool { return facts[i].Group > facts[j].Group })
 	for _, f := range facts {
-		out = append(out, line{group: map[string]string{"device": "npu-smi -t"}[f.Group] + map[string]string{"card": "card", "links": "links"}[f.Group], name: f.Name, value: strings.TrimSpace(f.Value + " " + f.Unit)})
-	}
-	if len(d.Facts) == 0 {
-		why := "this source has no more"
-		if d.Source == smiName && m.player == nil {
-			why = "asking npu-smi info -t usages, common, health, ecc, board" + m.th.More()
+		if f.Name == "NPU ID" || f.Name == "Chip Count" {
+			continue
 		}
-		out = append(out, line{"more", "", "", why})
+		out = append(out, line{group: factGroup(f.Group), name: f.Name, value: strings.TrimSpace(f.Value + " " + f.Unit)})
+	}
+	switch {
+	case len(d.Facts) > 0 || d.Source != smiName || m.player != nil:
+	case d.Facts == nil:
+		out = append(out, line{"npu-smi", "", "", "asking for more" + more})
+	default:
+		out = append(out, line{"npu-smi", "", "", "nothing more is printed for this device"})
 	}
 	return out
+}
+
+// utilName is what the utilisation of a device is of.
+func utilName(d *Device) string {
+	if d.UtilKind == "npu" {
+		return "NPU"
+	}
+	return "AI core"
+}
+
+func factGroup(g string) string {
+	if g == "device" {
+		return "npu-smi"
+	}
+	return g
 }
 
 func processLines(rows []*Process, chips bool) []line {

@@ -60,12 +60,12 @@ func tempRole(v Value) theme.Role {
 
 // shape is what the columns of all devices have in common: how wide, and which ones make sense.
 type shape struct {
-	chips             bool // ids with a chip
-	id, name, health  int
-	phy, logic, bus   bool
-	hbm, util, memory string
-	anyBW             bool
-	lines             int // per device
+	chips            bool // ids with a chip
+	id, name, health int
+	phy, logic, bus  bool
+	hbm, util        string
+	bandwidth        bool // known of every device
+	lines            int  // per device
 }
 
 func shapeOf(devices []Device, ids bool, lines int) shape {
@@ -79,7 +79,7 @@ func shapeOf(devices []Device, ids bool, lines int) shape {
 		s.phy = s.phy || ids && d.Phy.Known
 		s.logic = s.logic || ids && d.Logic.Known
 		s.bus = s.bus || ids && d.Bus.S != ""
-		s.anyBW = s.anyBW || d.Bandwidth.Known
+		s.bandwidth = d.Bandwidth.Known && (i == 0 || s.bandwidth)
 		if d.HBM.Total.Known && d.HBM.Total.N > 0 {
 			hbm++
 		}
@@ -112,16 +112,16 @@ func deviceColumns(s shape) []column[Device] {
 	if s.logic {
 		add(column[Device]{key: "device", title: "Dev", min: 4, drop: 91, draw: numberCell(func(d *Device) Value { return d.Logic }, theme.Dim, 0, "")})
 	}
-	add(column[Device]{key: "name", title: "Name", min: s.name, left: true, drop: 60, draw: func(a cell.Area, d *Device, p *pen) {
-		a.Text(0, 0, theme.Text, cell.Cut(d.Name, a.W, p.more()))
+	add(column[Device]{key: "name", title: "Name", min: max(s.name, 7*b2i(tall)), left: true, drop: 60, draw: func(a cell.Area, d *Device, p *pen) {
+		a.Text(0, 0, theme.Text, cell.Cut(d.Name, a.W, more))
 		if a.H > 1 {
-			a.Text(0, 1, theme.Dim, cell.Cut(strings.TrimPrefix(d.Bus.S, "0000:"), a.W, p.more()))
+			a.Text(0, 1, theme.Dim, cell.Cut(strings.TrimPrefix(d.Bus.S, "0000:"), a.W, more))
 		}
 	}})
 	if s.bus && !tall {
 		add(column[Device]{key: "bus", title: "Bus", min: 12, left: true, drop: 95, draw: func(a cell.Area, d *Device, p *pen) { a.Text(0, 0, theme.Dim, word(d.Bus.S)) }})
 	}
-	add(column[Device]{key: "health", title: "Health", min: max(s.health, 3), max: max(s.health, 6), left: true, drop: 0, draw: func(a cell.Area, d *Device, p *pen) {
+	add(column[Device]{key: "health", title: "Health", min: max(s.health, 6), left: true, drop: 0, draw: func(a cell.Area, d *Device, p *pen) {
 		sev := d.Severity()
 		text := healthText(d)
 		if cell.Width(text) > a.W && sev > 0 {
@@ -134,50 +134,56 @@ func deviceColumns(s shape) []column[Device] {
 	}})
 	add(column[Device]{key: "temp_c", title: "Temp", min: 5, drop: 20, draw: func(a cell.Area, d *Device, p *pen) {
 		if !d.Temp.Known {
-			right(a, 0, theme.Dim, p.unknown())
+			right(a, 0, theme.Dim, unknown)
 			return
 		}
 		sign := ""
 		if tempRole(d.Temp) != theme.Text {
 			sign = "!"
 		}
-		unit := "°C"
-		if p.th.Glyphs == theme.ASCII {
-			unit = "C"
-		}
-		right(a, 0, tempRole(d.Temp), sign+strconv.FormatFloat(d.Temp.N, 'f', 0, 64)+unit)
-		statLine(a, p.hist.get(d.Key()).temp, "max ", unit, 0)
+		right(a, 0, tempRole(d.Temp), sign+strconv.FormatFloat(d.Temp.N, 'f', 0, 64)+"°C")
+		statLine(a, p.hist.get(d.Key()).temp, "°C")
 	}})
 	add(column[Device]{key: "power_w", title: "Power", min: 7, drop: 30, draw: func(a cell.Area, d *Device, p *pen) {
 		numberCell(func(d *Device) Value { return d.Power }, theme.Text, 1, "W")(a, d, p)
-		statLine(a, p.hist.get(d.Key()).power, "", "W", 0)
+		statLine(a, p.hist.get(d.Key()).power, "W")
 	}})
-	if s.anyBW {
+	add(column[Device]{title: "", min: 10, max: 40, left: true, drop: 85, draw: func(a cell.Area, d *Device, p *pen) {
+		s := p.hist.get(d.Key()).power
+		widget.Graph(a, scaled(s.v, ceiling(s.max)), widget.Solid(theme.Power), p.th.Glyphs)
+	}})
+	if s.bandwidth {
 		add(column[Device]{key: "hbm_bandwidth", title: "BW", min: 4, drop: 80, draw: numberCell(func(d *Device) Value { return d.Bandwidth }, theme.Text, 0, "%")})
 	}
-	add(column[Device]{key: "util", title: s.util, min: 4, max: max(4, len(s.util)+1), drop: 0, draw: func(a cell.Area, d *Device, p *pen) {
+	add(column[Device]{key: "util", title: s.util, min: max(4, len(s.util)), max: len(s.util) + 1, drop: 0, draw: func(a cell.Area, d *Device, p *pen) {
 		role := theme.Dim
 		if d.Util.Known {
 			role = theme.UtilRamp(d.Util.N / 100)
 		}
 		numberCell(func(d *Device) Value { return d.Util }, role, 0, "%")(a, d, p)
-		statLine(a, p.hist.get(d.Key()).util, "max ", "%", 0)
+		statLine(a, p.hist.get(d.Key()).util, "%")
 	}})
-	add(column[Device]{title: "", min: 8, max: 24, drop: 50, draw: func(a cell.Area, d *Device, p *pen) {
-		bar(a, d.Util, 100, theme.UtilRamp, p)
+	add(column[Device]{title: "", min: 8, max: 20, drop: 72, draw: func(a cell.Area, d *Device, p *pen) {
+		bar(a, d.Util, 100, theme.UtilRamp)
+		if s := p.hist.get(d.Key()).util; a.H > 1 && s.n > 1 {
+			a.Text(0, 1, theme.Dim, fmt.Sprintf("mean %.0f%%", s.sum/float64(s.n)))
+		}
 	}})
-	add(column[Device]{title: "history", min: 10, max: 80, left: true, drop: 70, draw: func(a cell.Area, d *Device, p *pen) {
+	add(column[Device]{title: "history", min: 10, max: 90, left: true, drop: 50, draw: func(a cell.Area, d *Device, p *pen) {
 		widget.Graph(a, scaled(p.hist.get(d.Key()).util.v, 100), theme.UtilRamp, p.th.Glyphs)
 	}})
 	add(column[Device]{key: "mem", title: s.hbm + " GiB", min: 11, drop: 40, draw: func(a cell.Area, d *Device, p *pen) {
 		m := d.Mem()
-		right(a, 0, theme.Text, gib(m, p))
+		right(a, 0, theme.Text, gib(m))
 		if a.H > 1 && m.Share().Known {
 			right(a, 1, theme.Dim, fmt.Sprintf("%.1f free", (m.Total.N-m.Used.N)/1024))
 		}
 	}})
-	add(column[Device]{title: "", min: 8, max: 24, drop: 55, draw: func(a cell.Area, d *Device, p *pen) {
-		bar(a, d.Mem().Share(), 1, theme.MemRamp, p)
+	add(column[Device]{title: "", min: 8, max: 20, drop: 55, draw: func(a cell.Area, d *Device, p *pen) {
+		bar(a, d.Mem().Share(), 1, theme.MemRamp)
+		if h := d.Hugepages; a.H > 1 && h.Share().Known {
+			a.Text(0, 1, theme.Dim, cell.Cut(fmt.Sprintf("huge %.0f/%.0f", h.Used.N, h.Total.N), a.W, ""))
+		}
 	}})
 	add(column[Device]{key: "mem", title: "Used", min: 4, drop: 10, draw: func(a cell.Area, d *Device, p *pen) {
 		v := d.Mem().Share()
@@ -195,7 +201,7 @@ func numberCell[T any](get func(*T) Value, role theme.Role, digits int, unit str
 	return func(a cell.Area, r *T, p *pen) {
 		v := get(r)
 		if !v.Known {
-			right(a, 0, theme.Dim, p.unknown())
+			right(a, 0, theme.Dim, unknown)
 			return
 		}
 		s := strconv.FormatFloat(v.N, 'f', digits, 64)
@@ -209,38 +215,34 @@ func numberCell[T any](get func(*T) Value, role theme.Role, digits int, unit str
 }
 
 // statLine writes the maximum since the last reset into the second line of a device.
-func statLine(a cell.Area, s series, label, unit string, digits int) {
+func statLine(a cell.Area, s series, unit string) {
 	if a.H < 2 || s.n == 0 {
 		return
 	}
-	text := strconv.FormatFloat(s.max, 'f', digits, 64) + unit
-	if cell.Width(label+text) <= a.W {
-		text = label + text
-	}
-	right(a, 1, theme.Dim, text)
+	right(a, 1, theme.Dim, "↑"+strconv.FormatFloat(s.max, 'f', 0, 64)+unit)
 }
 
 // bar draws a share in the first line of the cell.
-func bar(a cell.Area, v Value, full float64, ramp widget.Ramp, p *pen) {
+func bar(a cell.Area, v Value, full float64, ramp widget.Ramp) {
 	if !v.Known {
 		for x := range a.W {
 			a.Rune(x, 0, theme.Faint, '·')
 		}
 		return
 	}
-	widget.Bar(a, 0, v.N/full, ramp, p.th.Glyphs)
+	widget.Bar(a, 0, v.N/full, ramp)
 }
 
 // gib shows "52.2/64.0" or what is known of it.
-func gib(m Pair, p *pen) string {
+func gib(m Pair) string {
 	one := func(v Value) string {
 		if !v.Known {
-			return p.unknown()
+			return unknown
 		}
 		return strconv.FormatFloat(v.N/1024, 'f', 1, 64)
 	}
 	if !m.Used.Known && !m.Total.Known {
-		return p.unknown()
+		return unknown
 	}
 	return one(m.Used) + "/" + one(m.Total)
 }

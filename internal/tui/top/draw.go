@@ -52,7 +52,7 @@ func (m *model) layout(n int) plan {
 	p.devices = min(p.lines*n+extra, max(body-least, body/2))
 	rest := body - p.devices
 	if p.boxes && rest >= least+8 {
-		p.trend = min(13, max(8, rest*2/5))
+		p.trend = min(18, max(8, rest*2/5))
 	}
 	p.lower = rest - p.trend
 	if p.boxes && m.w >= 160 && p.lower >= least {
@@ -102,7 +102,7 @@ func (m *model) drawDevices(a cell.Area, devices []*Device, p plan, pen *pen) {
 	s := &m.panels[PanelDevices]
 	active := m.active == PanelDevices
 	if p.boxes {
-		a = widget.Box(a, "1 Devices", m.panelRemark(s), active, m.th.Glyphs)
+		a = widget.Box(a, "1 Devices", m.panelRemark(s), active)
 	}
 	if len(devices) == 0 {
 		m.drawAbsence(a, len(m.frame.Devices))
@@ -137,7 +137,7 @@ func (m *model) drawAbsence(a cell.Area, all int) {
 	for _, s := range m.frame.Sources {
 		switch s.State {
 		case Waiting:
-			text := "Asking " + s.Name + m.th.More() + " "
+			text := "Asking " + s.Name + more + " "
 			if !s.Since.IsZero() {
 				text += seconds(m.now().Sub(s.Since))
 			}
@@ -218,16 +218,12 @@ func (m *model) drawPanelBox(a cell.Area, panel int, pen *pen) {
 	if remark == "" && panel == m.lower && a.W < 160 && a.W == m.w {
 		remark = "1-5 or Tab: other panels"
 	}
-	m.drawPanel(widget.Box(a, title, remark, m.active == panel, m.th.Glyphs), panel, pen)
+	m.drawPanel(widget.Box(a, title, remark, m.active == panel), panel, pen)
 }
 
 // drawTabs names the panels that share the lower part, the shown one marked.
 func (m *model) drawTabs(a cell.Area) {
-	line := '─'
-	if m.th.Glyphs == theme.ASCII {
-		line = '-'
-	}
-	a.Fill(0, 0, a.W, theme.Frame, line)
+	a.Fill(0, 0, a.W, theme.Frame, '─')
 	x := 1
 	for i := PanelProcesses; i < panelCount; i++ {
 		text := fmt.Sprintf("%d %s", i+1, capital(panelNames[i]))

@@ -136,7 +136,7 @@ func devices(r smi.Reading) []Device {
 		o := Device{Source: smiName, Index: i, NPU: d.NPU, Chip: Value(d.Chip), Phy: Value(d.Phy), Logic: Value(d.Logic), Name: d.Name,
 			Health: d.Health, Bus: Text{S: d.Bus}, Power: Value(d.Power), Temp: Value(d.Temp), Util: Value(d.Util), UtilKind: kind,
 			Memory: pair(d.Memory), HBM: pair(d.HBM), Hugepages: pair(d.Hugepages),
-			Bandwidth: Unknown("npu-smi info does not print it; open the device's details"),
+			Bandwidth: Unknown("npu-smi prints it only where one device is asked for (Enter)"),
 			Faults:    Unknown("npu-smi does not count faults")}
 		if d.Bus == "" {
 			o.Bus.Why = "npu-smi prints no bus id for this device"
@@ -171,6 +171,8 @@ func detailed(d *Device, r smi.Reading) {
 	if r.DetailAt.IsZero() || r.DetailNPU != d.NPU {
 		return
 	}
+	d.Facts = []Fact{} // asked, and maybe nothing came
+	d.Bandwidth.Why = "npu-smi does not print it for this device"
 	for _, b := range r.Details {
 		if b.Chip != "" && b.Chip != "mcu" && d.Chip.Known && b.Chip != fmt.Sprint(int(d.Chip.N)) {
 			continue

@@ -144,7 +144,7 @@ func (m *model) freshness() []part {
 		}
 		switch s.State {
 		case Waiting:
-			age = "asking" + m.th.More()
+			age = "asking" + more
 		case Failed:
 			age, role = "! no answer", theme.Warn
 		case Stale:
@@ -178,16 +178,16 @@ func (m *model) drawFoot(a cell.Area) {
 		if m.promptErr != "" {
 			hint, role = "! "+m.promptErr, theme.Warn
 		}
-		hint = cell.Cut(hint, a.W-x-2, m.th.More())
+		hint = cell.Cut(hint, a.W-x-2, more)
 		right(a.Sub(x+1, 0, a.W-x-1, 1), 0, role, hint)
 		return
 	case m.message != "":
-		a.Text(0, 0, theme.Strong, cell.Cut(m.message, a.W, m.th.More()))
+		a.Text(0, 0, theme.Strong, cell.Cut(m.message, a.W, more))
 		return
 	}
 	for _, s := range m.frame.Sources {
 		if s.State == Stale {
-			a.Text(0, 0, theme.Bad, cell.Cut("!! "+s.Name+": "+s.Says+strings.Join(append([]string{""}, s.Try...), "; try: "), a.W, m.th.More()))
+			a.Text(0, 0, theme.Bad, cell.Cut("!! "+s.Name+": "+s.Says+strings.Join(append([]string{""}, s.Try...), "; try: "), a.W, more))
 			return
 		}
 	}

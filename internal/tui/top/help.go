@@ -17,7 +17,7 @@ func (m *model) drawHelp(a cell.Area) {
 	m.helpTop = max(0, min(m.helpTop, rows-(h-2)))
 	box := a.Sub((a.W-w)/2, (a.H-h)/2, w, h)
 	box.Clear()
-	in := widget.Box(box, "Keys", "Esc closes", true, m.th.Glyphs)
+	in := widget.Box(box, "Keys", "Esc closes", true)
 	for i, l := range lines {
 		c, y := i/rows, i%rows-m.helpTop
 		x := 1 + c*38
@@ -29,7 +29,7 @@ func (m *model) drawHelp(a cell.Area) {
 			continue
 		}
 		in.Text(x+1, y, theme.BarKey, l.key)
-		in.Text(x+11, y, theme.Text, cell.Cut(l.does, 26, m.th.More()))
+		in.Text(x+11, y, theme.Text, cell.Cut(l.does, 26, more))
 	}
 }
 
@@ -43,7 +43,11 @@ func helpLines(all []keys.Binding) []helpLine {
 			group = b.Group
 			out = append(out, helpLine{head: group})
 		}
-		out = append(out, helpLine{key: b.Help().Key, does: b.Help().Desc})
+		l := helpLine{key: b.Help().Key, does: b.Help().Desc}
+		if len(out) > 0 && out[len(out)-1] == l {
+			continue // a pair, as up and down, is one line
+		}
+		out = append(out, l)
 	}
 	return out
 }

@@ -45,13 +45,22 @@ func byOwner(devices []Device, list []*Memory) []*memoryRow {
 			return int(b.Size.N - a.Size.N)
 		})
 		out = append(out, head)
-		for _, m := range head.parts {
-			if restRank(m.Owner) == 0 {
+		if owners := head.owners(); len(owners) > 1 {
+			for _, m := range owners {
 				out = append(out, &memoryRow{Memory: m})
 			}
 		}
 	}
 	return out
+}
+
+// owners are the parts that belong to somebody.
+func (r *memoryRow) owners() []*Memory {
+	n := 0
+	for n < len(r.parts) && restRank(r.parts[n].Owner) == 0 {
+		n++
+	}
+	return r.parts[:n]
 }
 
 // restRank puts what belongs to nobody behind what somebody has.
@@ -87,7 +96,7 @@ func memoryColumns(rows []*memoryRow) []column[memoryRow] {
 				}
 			}
 			if !known {
-				right(a, 0, theme.Dim, p.unknown())
+				right(a, 0, theme.Dim, unknown)
 				return
 			}
 			right(a, 0, theme.Text, strconv.FormatFloat(sum, 'f', 0, 64))
@@ -116,31 +125,47 @@ func memoryColumns(rows []*memoryRow) []column[memoryRow] {
 			}
 		}})
 	}
-	return append(cols, column[memoryRow]{title: "who has it", min: 12, max: 200, left: true, draw: drawShares})
+	return append(cols,
+		column[memoryRow]{title: "shares", min: 12, max: 48, left: true, draw: drawShares},
+		column[memoryRow]{title: "who has it", min: 10, max: 60, left: true, drop: 10, draw: drawOwner})
 }
 
-// drawShares draws a device's memory as one bar of its owners, or the name of one owner.
+// drawOwner names who has a share: the only owner beside its device, several below it.
+func drawOwner(a cell.Area, r *memoryRow, p *pen) {
+	m, role := r.Memory, theme.Text
+	if r.device != nil {
+		switch owners := r.owners(); len(owners) {
+		case 0:
+			a.Text(0, 0, theme.Dim, "nobody")
+			return
+		case 1:
+			m = owners[0]
+		default:
+			a.Text(0, 0, theme.Dim, fmt.Sprintf("%d processes", len(owners)))
+			return
+		}
+	}
+	text := m.Owner
+	if text == "" {
+		text = "(name unknown)"
+	}
+	if m.PID.Known {
+		text = fmt.Sprintf("%d %s", int(m.PID.N), text)
+	}
+	a.Text(0, 0, role, cell.Cut(text, a.W, more))
+}
+
+// drawShares draws a device's memory as one bar of its owners, the system and what is free; below it the part of one
+// owner.
 func drawShares(a cell.Area, r *memoryRow, p *pen) {
 	if r.device == nil {
-		text := r.Owner
-		if text == "" {
-			text = "(no name)"
-		}
-		if r.PID.Known {
-			text = fmt.Sprintf("%d %s", int(r.PID.N), text)
-		}
-		a.Text(0, 0, theme.Dim, cell.Cut(text, a.W, p.more()))
 		return
 	}
 	total := r.device.Mem().Total
 	if !total.Known || total.N <= 0 {
 		return
 	}
-	full, seam, rest, none := '█', '▌', '▒', '─'
-	if p.th.Glyphs == theme.ASCII {
-		full, seam, rest, none = '#', '|', '=', '.'
-	}
-	a.Fill(0, 0, a.W, theme.Faint, none)
+	a.Fill(0, 0, a.W, theme.Faint, '─')
 	sum := 0.0
 	for i, m := range r.parts {
 		from := int(sum / total.N * float64(a.W))
@@ -149,12 +174,12 @@ func drawShares(a cell.Area, r *memoryRow, p *pen) {
 		switch restRank(m.Owner) {
 		case 0:
 			role := theme.Mem0 + theme.Role(i*3%theme.Steps)
-			a.Fill(from, 0, to-from, role, full)
+			a.Fill(from, 0, to-from, role, '━')
 			if to-from > 1 {
-				a.Rune(to-1, 0, role, seam)
+				a.Rune(to-1, 0, role, '╸')
 			}
 		case 1:
-			a.Fill(from, 0, to-from, theme.Dim, rest)
+			a.Fill(from, 0, to-from, theme.Dim, '┅')
 		}
 	}
 }

@@ -77,7 +77,7 @@ type Device struct {
 	Bandwidth  Value  // HBM bandwidth in use, per cent
 	Faults     Value  // since the source knows the device
 	Engines    []Engine
-	Facts      []Fact // what else is known, only for a device that is watched
+	Facts      []Fact // what else is known, only for a device that is watched; nil before the answer
 }
 
 // Engine is one unit of a device: cube, vector, a DMA engine.

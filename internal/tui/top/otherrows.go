@@ -23,7 +23,7 @@ func streamColumns([]*Stream) []column[Stream] {
 			a.Text(0, 0, role, s.State)
 		}},
 		{key: "waits_for", title: "Waits for", min: 10, max: 200, left: true, drop: 60, draw: func(a cell.Area, s *Stream, p *pen) {
-			a.Text(0, 0, theme.Dim, cell.Cut(s.Waits.S, a.W, p.more()))
+			a.Text(0, 0, theme.Dim, cell.Cut(s.Waits.S, a.W, more))
 		}},
 	}
 }
@@ -33,7 +33,7 @@ func operatorID(o *Operator) string { return fmt.Sprint(o.Source, o.NPU, o.PID, 
 func operatorColumns([]*Operator) []column[Operator] {
 	return []column[Operator]{
 		{key: "type", title: "Operator", min: 14, max: 30, left: true, draw: func(a cell.Area, o *Operator, p *pen) {
-			a.Text(0, 0, theme.Strong, cell.Cut(o.Type, a.W, p.more()))
+			a.Text(0, 0, theme.Strong, cell.Cut(o.Type, a.W, more))
 		}},
 		{key: "npu", title: "NPU", min: 4, drop: 50, draw: func(a cell.Area, o *Operator, p *pen) { right(a, 0, theme.Text, strconv.Itoa(o.NPU)) }},
 		{key: "pid", title: "PID", min: 8, drop: 60, draw: func(a cell.Area, o *Operator, p *pen) { right(a, 0, theme.Text, strconv.Itoa(o.PID)) }},
@@ -41,9 +41,9 @@ func operatorColumns([]*Operator) []column[Operator] {
 		{key: "mean_us", title: "Mean µs", min: 9, drop: 30, draw: numberCell(func(o *Operator) Value { return o.Mean }, theme.Text, 2, "")},
 		{key: "total_us", title: "Total µs", min: 11, drop: 10, draw: numberCell(func(o *Operator) Value { return o.Total }, theme.Text, 1, "")},
 		{key: "share", title: "Share", min: 6, draw: numberCell(func(o *Operator) Value { return o.Share }, theme.Text, 1, "%")},
-		{title: "", min: 8, max: 24, drop: 40, draw: func(a cell.Area, o *Operator, p *pen) { bar(a, o.Share, 100, theme.UtilRamp, p) }},
+		{title: "", min: 8, max: 24, drop: 40, draw: func(a cell.Area, o *Operator, p *pen) { bar(a, o.Share, 100, theme.UtilRamp) }},
 		{key: "name", title: "Name", min: 8, max: 200, left: true, drop: 70, draw: func(a cell.Area, o *Operator, p *pen) {
-			a.Text(0, 0, theme.Dim, cell.Cut(o.Name, a.W, p.more()))
+			a.Text(0, 0, theme.Dim, cell.Cut(o.Name, a.W, more))
 		}},
 	}
 }

@@ -93,7 +93,7 @@ func drawRows[T any](a cell.Area, s *panel, rows []*T, cols []column[T], lines i
 	}
 	const margin = 2
 	fitted := fit(without(cols, s.skip), a.W-margin-1)
-	drawHeader(a.Sub(margin, 0, a.W-margin, 1), fitted, s.sort, p)
+	drawHeader(a.Sub(margin, 0, a.W-margin, 1), fitted, s.sort)
 	body := a.Sub(0, 1, a.W, a.H-1)
 	s.page = max(1, body.H/lines)
 	s.top = widget.Scroll(s.top, s.at, len(rows), s.page)
@@ -103,36 +103,28 @@ func drawRows[T any](a cell.Area, s *panel, rows []*T, cols []column[T], lines i
 			c.draw(body.Sub(margin+c.x, y, c.w, lines), rows[i], p)
 		}
 		if i == s.at && active {
-			sign := '▸'
-			if p.th.Glyphs == theme.ASCII {
-				sign = '>'
-			}
-			body.Rune(0, y, theme.Active, sign)
+			body.Rune(0, y, theme.Active, '▸')
 			for k := range lines {
 				body.Mark(y+k, theme.Selected)
 			}
 		}
 	}
-	scrollBar(body, s.top, s.page, len(rows), lines, p)
+	scrollBar(body, s.top, s.page, len(rows), lines)
 }
 
 // scrollBar shows at the right edge which part of a longer list is seen.
-func scrollBar(a cell.Area, top, page, n, lines int, p *pen) {
+func scrollBar(a cell.Area, top, page, n, lines int) {
 	if n <= page || a.H < 2 || a.W < 10 {
 		return
-	}
-	track, thumb := '│', '┃'
-	if p.th.Glyphs == theme.ASCII {
-		track, thumb = '|', '#'
 	}
 	h := min(a.H, page*lines)
 	size := max(1, h*page/n)
 	from := (h - size) * top / max(1, n-page)
 	for y := range h {
 		if y >= from && y < from+size {
-			a.Rune(a.W-1, y, theme.Dim, thumb)
+			a.Rune(a.W-1, y, theme.Dim, '┃')
 		} else {
-			a.Rune(a.W-1, y, theme.Faint, track)
+			a.Rune(a.W-1, y, theme.Faint, '│')
 		}
 	}
 }

@@ -96,7 +96,7 @@ func orderProcesses(rows []*processRow, s Sort) {
 }
 
 func processColumns(rows []*processRow, tree bool) []column[processRow] {
-	pid, user, on, anyHost, anyCont, anyStreams := 5, 4, 3, false, false, false
+	pid, user, on, anyUser, anyHost, anyCont, anyStreams := 5, 4, 3, false, false, false, false
 	for _, r := range rows {
 		if r.device != nil {
 			continue
@@ -104,6 +104,7 @@ func processColumns(rows []*processRow, tree bool) []column[processRow] {
 		pid = max(pid, len(strconv.Itoa(r.PID)))
 		user = max(user, min(12, cell.Width(r.User.S)))
 		on = max(on, min(24, cell.Width(strings.Join(r.on, " "))))
+		anyUser = anyUser || r.User.S != ""
 		anyHost = anyHost || r.HostMem.Known
 		anyCont = anyCont || r.ContainerPID.Known
 		anyStreams = anyStreams || r.Streams.Known
@@ -131,19 +132,21 @@ func processColumns(rows []*processRow, tree bool) []column[processRow] {
 	}
 	if !tree {
 		add(column[processRow]{key: "npu", title: "NPU", min: min(on, 8), max: on, left: true, drop: 30, draw: head(func(a cell.Area, r *processRow, p *pen) {
-			a.Text(0, 0, theme.Text, cell.Cut(strings.Join(r.on, " "), a.W, p.more()))
+			a.Text(0, 0, theme.Text, cell.Cut(strings.Join(r.on, " "), a.W, more))
 		})})
 	}
-	add(column[processRow]{key: "user", title: "User", min: user, left: true, drop: 50, draw: head(func(a cell.Area, r *processRow, p *pen) {
-		if r.User.S == "" {
-			a.Text(0, 0, theme.Dim, p.unknown())
-			return
-		}
-		a.Text(0, 0, theme.Text, cell.Cut(r.User.S, a.W, p.more()))
-	})})
+	if anyUser {
+		add(column[processRow]{key: "user", title: "User", min: user, left: true, drop: 50, draw: head(func(a cell.Area, r *processRow, p *pen) {
+			if r.User.S == "" {
+				a.Text(0, 0, theme.Dim, unknown)
+				return
+			}
+			a.Text(0, 0, theme.Text, cell.Cut(r.User.S, a.W, more))
+		})})
+	}
 	add(column[processRow]{key: "mem_mb", title: "Mem MiB", min: 8, drop: 0, draw: func(a cell.Area, r *processRow, p *pen) {
 		if r.device != nil {
-			right(a, 0, theme.Dim, gib(r.device.Mem(), p))
+			numberCell(func(r *processRow) Value { return r.device.Mem().Used }, theme.Dim, 0, "")(a, r, p)
 			return
 		}
 		numberCell(func(r *processRow) Value { return r.Mem }, theme.MemRamp(r.Mem.N/65536), 0, "")(a, r, p)
@@ -156,7 +159,7 @@ func processColumns(rows []*processRow, tree bool) []column[processRow] {
 		add(column[processRow]{key: "host_mem_mb", title: "Host MiB", min: 9, drop: 70, draw: num(func(r *processRow) Value { return r.HostMem }, theme.Text, 0, "")})
 		add(column[processRow]{key: "age_s", title: "Time", min: 7, drop: 75, draw: head(func(a cell.Area, r *processRow, p *pen) {
 			if !r.Age.Known {
-				right(a, 0, theme.Dim, p.unknown())
+				right(a, 0, theme.Dim, unknown)
 				return
 			}
 			right(a, 0, theme.Text, clock(r.Age.N))
@@ -165,11 +168,11 @@ func processColumns(rows []*processRow, tree bool) []column[processRow] {
 	add(column[processRow]{key: "command", title: "Command", min: 10, max: 400, left: true, drop: 0, draw: func(a cell.Area, r *processRow, p *pen) {
 		switch {
 		case r.device != nil:
-			a.Text(0, 0, theme.Dim, cell.Cut(r.device.Name+"  "+healthText(r.device), a.W, p.more()))
+			a.Text(0, 0, theme.Dim, cell.Cut(r.device.Name+"  "+healthText(r.device), a.W, more))
 		case commandOf(&r.Process) == "":
-			a.Text(0, 0, theme.Dim, cell.Cut("(no name: the pid belongs to another name space)", a.W, p.more()))
+			a.Text(0, 0, theme.Dim, cell.Cut("(name unknown: foreign pid name space)", a.W, more))
 		default:
-			a.Text(0, 0, theme.Text, cell.Cut(commandOf(&r.Process), a.W, p.more()))
+			a.Text(0, 0, theme.Text, cell.Cut(commandOf(&r.Process), a.W, more))
 		}
 	}})
 	return cols

@@ -56,7 +56,7 @@ func keep[T any](f Filter, fields []field[T], row *T) bool {
 		case *int:
 			s = fmt.Sprint(*r)
 		default:
-			if c.key != "chip" {
+			if c.key != "chip" && !f.keys { // figures change: only who asks for a column means them
 				continue
 			}
 			if v, _ := plainValue(r); v != nil {

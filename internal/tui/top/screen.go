@@ -35,7 +35,9 @@ func Show(ctx context.Context, src Source, o Screen) error {
 	if os.Getenv("SSH_CONNECTION") != "" {
 		fps = 15
 	}
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithAltScreen(), tea.WithFPS(fps), tea.WithReportFocus())
+	// Signals end ctx. Bubble Tea's own handler besides it can block on a loop that ctx has ended already, and then the
+	// terminal stays as it is.
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithAltScreen(), tea.WithFPS(fps), tea.WithReportFocus())
 	_, err := p.Run()
 	switch {
 	case m.interrupted || ctx.Err() != nil:

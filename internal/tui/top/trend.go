@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
+	"time"
 
 	"npu/internal/tui/cell"
 	"npu/internal/tui/theme"
@@ -22,12 +24,11 @@ func (m *model) drawTrend(a cell.Area, pen *pen) {
 	if d.Bus.S != "" {
 		remark = "bus " + d.Bus.S
 	}
-	in := widget.Box(a, title, remark, false, m.th.Glyphs)
 	past := m.hist.get(d.Key())
-	util := "AI core"
-	if d.UtilKind == "npu" {
-		util = "NPU"
+	if n := min(len(past.util.v), (a.W/4-2)*widget.PerCell(m.th.Glyphs)); m.player == nil && n > 1 {
+		remark = strings.TrimPrefix(remark+", graphs of "+seconds(time.Duration(n)*m.interval), ", ")
 	}
+	in := widget.Box(a, title, remark, false)
 	memory := "HBM"
 	if mem := d.Mem(); mem == d.Memory && mem.Total.Known && mem.Total.N > 0 {
 		memory = "Memory"
@@ -35,7 +36,7 @@ func (m *model) drawTrend(a cell.Area, pen *pen) {
 	share := d.Mem().Share()
 	share.N *= 100
 	graphs := []trend{
-		{util, "%", d.Util, &past.util, 100, 1, theme.UtilRamp},
+		{utilName(d), "%", d.Util, &past.util, 100, 1, theme.UtilRamp},
 		{memory, "%", share, &past.mem, 1, 100, theme.MemRamp},
 		{"Power", "W", d.Power, &past.power, ceiling(past.power.max), 1, widget.Solid(theme.Power)},
 		{"Temperature", "°C", d.Temp, &past.temp, 100, 1, widget.Solid(theme.Heat)},
@@ -45,7 +46,7 @@ func (m *model) drawTrend(a cell.Area, pen *pen) {
 	}
 	w := (in.W - 1) / len(graphs)
 	for i, g := range graphs {
-		g.draw(in.Sub(1+i*w, 0, w-1, in.H), pen)
+		g.draw(in.Sub(1+i*w, 0, w-2, in.H), pen)
 	}
 }
 
@@ -62,16 +63,12 @@ func (t trend) draw(a cell.Area, pen *pen) {
 	if a.W < 8 || a.H < 3 {
 		return
 	}
-	unit := t.unit
-	if pen.th.Glyphs == theme.ASCII && unit == "°C" {
-		unit = "C"
-	}
 	x := a.Text(0, 0, theme.Dim, t.name+" ")
 	if t.now.Known {
 		share := t.now.N / t.scale / t.full
-		x = a.Text(x, 0, t.ramp(share), strconv.FormatFloat(t.now.N, 'f', t.digits(), 64)+unit)
+		x = a.Text(x, 0, t.ramp(share), strconv.FormatFloat(t.now.N, 'f', t.digits(), 64)+t.unit)
 	} else {
-		x = a.Text(x, 0, theme.Dim, pen.unknown())
+		x = a.Text(x, 0, theme.Dim, unknown)
 	}
 	if s := t.past; s.n > 0 {
 		text := fmt.Sprintf("mean %.0f max %.0f", s.sum/float64(s.n)*t.scale, s.max*t.scale)

@@ -7,39 +7,31 @@ import (
 
 // Box draws a frame with a title at the left and a remark at the right of its top line, and returns the inside. The
 // frame of the active box is told from the others by its title's sign too, for screens without colour.
-func Box(a cell.Area, title, remark string, active bool, g theme.Glyphs) cell.Area {
-	tl, tr, bl, br, h, v := '╭', '╮', '╰', '╯', '─', '│'
-	if g == theme.ASCII {
-		tl, tr, bl, br, h, v = '+', '+', '+', '+', '-', '|'
-	}
+func Box(a cell.Area, title, remark string, active bool) cell.Area {
 	if a.W < 2 || a.H < 2 {
 		return a.Sub(0, 0, 0, 0)
 	}
 	frame := theme.Frame
 	for x := 1; x < a.W-1; x++ {
-		a.Rune(x, 0, frame, h)
-		a.Rune(x, a.H-1, frame, h)
+		a.Rune(x, 0, frame, '─')
+		a.Rune(x, a.H-1, frame, '─')
 	}
 	for y := 1; y < a.H-1; y++ {
-		a.Rune(0, y, frame, v)
-		a.Rune(a.W-1, y, frame, v)
+		a.Rune(0, y, frame, '│')
+		a.Rune(a.W-1, y, frame, '│')
 	}
-	a.Rune(0, 0, frame, tl)
-	a.Rune(a.W-1, 0, frame, tr)
-	a.Rune(0, a.H-1, frame, bl)
-	a.Rune(a.W-1, a.H-1, frame, br)
-	Heading(a.Sub(1, 0, a.W-2, 1), title, remark, active, g)
+	a.Rune(0, 0, frame, '╭')
+	a.Rune(a.W-1, 0, frame, '╮')
+	a.Rune(0, a.H-1, frame, '╰')
+	a.Rune(a.W-1, a.H-1, frame, '╯')
+	heading(a.Sub(1, 0, a.W-2, 1), title, remark, active)
 	return a.Sub(1, 1, a.W-2, a.H-2)
 }
 
-// Heading writes a title and a remark into one line.
-func Heading(a cell.Area, title, remark string, active bool, g theme.Glyphs) {
+func heading(a cell.Area, title, remark string, active bool) {
 	role, sign := theme.Title, " "
 	if active {
 		role, sign = theme.Active, "▸"
-		if g == theme.ASCII {
-			sign = ">"
-		}
 	}
 	x := a.Text(1, 0, role, sign+cell.Cut(title, a.W-4, "…")+" ")
 	if w := cell.Width(remark); w > 0 && x+w+3 < a.W {

@@ -122,18 +122,7 @@ var (
 )
 
 // Bar draws a share of 0 to 1 over the whole width of line y, half a cell its step. NaN draws no fill.
-func Bar(a cell.Area, y int, share float64, ramp Ramp, g theme.Glyphs) {
-	if g == theme.ASCII {
-		n := int(math.Round(math.Min(1, zero(share)) * float64(a.W)))
-		for x := range a.W {
-			if x < n {
-				a.Rune(x, y, ramp(share), '#')
-			} else {
-				a.Rune(x, y, theme.Faint, '.')
-			}
-		}
-		return
-	}
+func Bar(a cell.Area, y int, share float64, ramp Ramp) {
 	// A heavy line on a thin one: rows of bars stay apart, and a trough is seen without a background colour.
 	half := int(math.Round(math.Min(1, zero(share)) * float64(2*a.W)))
 	if share > 0 {
