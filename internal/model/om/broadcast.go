@@ -24,7 +24,7 @@ func (x *kernelOp) broadcast(slots ...int) []*graph.Value {
 
 func (x *kernelOp) broadcastTo(i int, to *TensorDesc) *graph.Value {
 	v, d := x.in(i), x.desc(i)
-	if x.err != nil || d == nil {
+	if x.err != nil {
 		return v
 	}
 	order, origin := to.order(), to.originFormat()

@@ -124,9 +124,6 @@ func (x *kernelOp) filter(i int) (w *graph.Value, groups int) {
 
 // outNCHW is the shape of the first output as N,C,H,W.
 func (x *kernelOp) outNCHW() ([4]int, bool) {
-	if len(x.o.Out) == 0 {
-		return [4]int{}, false
-	}
 	d := x.o.Out[0]
 	dims, ok := d.dims()
 	dims = permute(dims, permutation(d.order(), "NCHW"))
@@ -186,7 +183,7 @@ func (x *kernelOp) stored() (geometry, bool) {
 		return g, false
 	}
 	order := a.Str("data_format")
-	if d := x.dataDesc(); d != nil && named(d.originFormat()) && (order == "" || !named(order)) {
+	if d := x.dataDesc(); named(d.originFormat()) && (order == "" || !named(order)) {
 		order = d.originFormat()
 	}
 	if !spatial(strides, order, &g.stride) {
@@ -327,8 +324,7 @@ func (x *kernelOp) tensorFlow() bool {
 	if f := x.b.m.Attr("framework_type"); f != "" {
 		return strings.EqualFold(f, "TensorFlow")
 	}
-	d := x.dataDesc()
-	return d != nil && d.originFormat() == "NHWC"
+	return x.dataDesc().originFormat() == "NHWC"
 }
 
 // transposed is a transposed convolution; the result has the order of the output. The operands stand in another order

@@ -27,7 +27,7 @@ func decodeModel(w wire) (*ModelDef, error) {
 }
 
 func decodeGraph(f *field) (*GraphDef, error) {
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func decodeGraph(f *field) (*GraphDef, error) {
 
 func decodeOp(f *field) (*OpDef, error) {
 	o := &OpDef{offset: f.off}
-	w, err := f.message()
+	w, err := f.message(4)
 	if err != nil {
 		return o, err
 	}
@@ -113,7 +113,7 @@ func (x *field) desc(to *[]*TensorDesc) error {
 }
 
 func decodeDesc(f *field) (*TensorDesc, error) {
-	w, err := f.message()
+	w, err := f.message(2)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func decodeDesc(f *field) (*TensorDesc, error) {
 }
 
 func decodeTensor(f *field) (*TensorDef, error) {
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func decodeTensor(f *field) (*TensorDef, error) {
 }
 
 func decodeNamed(f *field) (*NamedAttrs, error) {
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func decodeNamed(f *field) (*NamedAttrs, error) {
 
 // decode reads one entry of a map of attributes.
 func (a *Attrs) decode(f *field) error {
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (a *Attrs) decode(f *field) error {
 }
 
 func (a *Attr) decode(f *field) error {
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (a *Attr) decode(f *field) error {
 
 // decodeLists reads a list of lists.
 func decodeLists[T any](f *field, read func(*field, *[]T) error) ([][]T, error) {
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func decodeLists[T any](f *field, read func(*field, *[]T) error) ([][]T, error) 
 		if x.num != 1 {
 			return nil
 		}
-		in, err := x.message()
+		in, err := x.message(1)
 		if err != nil {
 			return err
 		}
@@ -299,7 +299,7 @@ func decodeLists[T any](f *field, read func(*field, *[]T) error) ([][]T, error) 
 }
 
 func decodeList(f *field) (*List, error) {
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return nil, err
 	}

@@ -391,9 +391,6 @@ func (x *kernelOp) commonLeaky(v *graph.Value) *graph.Value {
 func (x *kernelOp) originals() (types []string, last string) {
 	types = x.o.Attrs.Strs("_datadump_original_op_types")
 	names := x.o.Attrs.Strs("_datadump_original_op_names")
-	if len(x.o.Out) == 0 {
-		return types, ""
-	}
 	name := x.o.Out[0].Attrs.Str("_datadump_origin_name")
 	// The list of types often leaves out the first operators: both end together.
 	for i := range types {

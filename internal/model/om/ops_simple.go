@@ -166,6 +166,9 @@ func isPair(t string) bool {
 
 // pair applies an operator of two inputs.
 func (x *kernelOp) pair(t string, a, b *graph.Value) *graph.Value {
+	if x.err != nil {
+		return a
+	}
 	if a.DType != b.DType && a.DType.Float() && b.DType.Float() {
 		want := a.DType
 		return x.cast(x.pair(t, x.cast(a, float32Type), x.cast(b, float32Type)), want)

@@ -122,7 +122,7 @@ var opIndexField = map[int32]int32{
 
 func decodeTask(f *field) (Task, error) {
 	t := Task{OpIndex: -1, offset: f.off}
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return t, err
 	}
@@ -158,7 +158,7 @@ func decodeTask(f *field) (Task, error) {
 
 // kernel reads KernelDef (20) and KernelDefWithHandle (40), whose fields differ in their numbers.
 func (t *Task) kernel(f *field) error {
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (t *Task) kernel(f *field) error {
 }
 
 func (t *Task) context(f *field) error {
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (t *Task) context(f *field) error {
 }
 
 func (t *Task) memcpy(f *field) error {
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (t *Task) memcpy(f *field) error {
 
 // owner reads only the operator's index.
 func (t *Task) owner(f *field, num int32) error {
-	w, err := f.message()
+	w, err := f.message(1)
 	if err != nil {
 		return err
 	}

@@ -89,15 +89,15 @@ func (x *field) wrong() error {
 	return fmt.Errorf("offset %#x: field %d has wire type %d, not the one of the format", x.off, x.num, x.typ)
 }
 
-// message opens a field as a message and pays for it.
-func (x *field) message() (wire, error) {
+// message opens a field as a message and pays for it: more for those whose decoded form is large.
+func (x *field) message(price int) (wire, error) {
 	switch {
 	case x.typ != protowire.BytesType:
 		return wire{}, x.wrong()
 	case x.depth > maxNesting:
 		return wire{}, fmt.Errorf("offset %#x: messages are nested more than %d deep", x.off, maxNesting)
 	}
-	if *x.budget--; *x.budget < 0 {
+	if *x.budget -= price; *x.budget < 0 {
 		return wire{}, fmt.Errorf("offset %#x: %w", x.off, errBudget)
 	}
 	return x.wire, nil
