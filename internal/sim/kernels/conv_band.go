@@ -79,8 +79,9 @@ func (b *band) block(i int) (z, y, x, height, width int) {
 // run is the length of the run of results of a block.
 func (b *band) run(height, width int) int { return (height-1)*b.pitch + width }
 
-// fill copies what block i needs of a channel, which begins at element base of the input. tmp holds a row of it.
-func (b *band) fill(dst, tmp []float32, src vec, base, i int) {
+// fill copies what block i needs of a channel, which begins at element base of the input. It may write up to spill-1
+// elements behind the channel.
+func (b *band) fill(dst []float32, src vec, base, i int) {
 	z0, y0, x0, height, width := b.block(i)
 	first := x0*b.stride[2] + b.lo[2]
 	span := (width-1)*b.stride[2] + b.reach[2] + 1 // columns that the block reads
@@ -88,42 +89,41 @@ func (b *band) fill(dst, tmp []float32, src vec, base, i int) {
 	for z := range b.reach[0] + 1 {
 		iz := z0*b.stride[0] + b.lo[0] + z
 		for py := range b.places[1] {
-			for y := range b.rows {
-				iy := (y0+y)*b.stride[1] + b.lo[1] + py
-				if y*b.stride[1]+py > (height-1)*b.stride[1]+b.reach[1] {
-					break // no result reads it
+			// rows of the place that some result reads, and those of them that are in the input
+			n := max(0, ((height-1)*b.stride[1]+b.reach[1]-py)/b.stride[1]+1)
+			iy := y0*b.stride[1] + b.lo[1] + py
+			top, bottom := inside(iy, b.stride[1], n, b.in[1])
+			if uint(iz) >= uint(b.in[0]) || lo == hi {
+				bottom = top
+			}
+			for px := range b.places[2] {
+				place := dst[z*b.plane+(py*b.places[2]+px)*b.rows*b.pitch:]
+				clear(place[:top*b.pitch])
+				if top < bottom {
+					at := base + (iz*b.in[1]+iy+top*b.stride[1])*b.in[2] + first + lo
+					b.place(place[top*b.pitch:], src, at, bottom-top, px-lo, hi-lo)
 				}
-				at := z*b.plane + (py*b.places[2]*b.rows+y)*b.pitch
-				if uint(iz) >= uint(b.in[0]) || uint(iy) >= uint(b.in[1]) || lo == hi {
-					for px := range b.places[2] {
-						clear(dst[at+px*b.rows*b.pitch:][:b.pitch])
-					}
-					continue
-				}
-				row := src.run(tmp, base+(iz*b.in[1]+iy)*b.in[2]+first+lo, hi-lo)
-				for px := range b.places[2] {
-					b.place(dst[at+px*b.rows*b.pitch:][:b.pitch], row, px-lo)
-				}
+				clear(place[bottom*b.pitch : n*b.pitch])
 			}
 		}
 	}
 }
 
-// place fills a row of a place with every stride-th element of row, from element first on, and zeros around it.
-func (b *band) place(dst, row []float32, first int) {
-	s := b.stride[2]
-	lo, hi := inside(first, s, len(dst), len(row))
-	clear(dst[:lo])
-	switch {
-	case lo == hi:
-	case s == 1:
-		copy(dst[lo:hi], row[first+lo:])
-	case s == 2:
-		everySecond(dst[lo:hi], row[first+2*lo:])
-	default:
-		for i, v := lo, row[first+lo*s:]; i < hi; i++ {
-			dst[i] = v[(i-lo)*s]
-		}
+// place fills rows of a place. The input's rows have n elements at the offset at; the place takes every stride-th,
+// from element first on, which may lie before them.
+func (b *band) place(dst []float32, src vec, at, rows, first, n int) {
+	s, step := b.stride[2], b.stride[1]*b.in[2]
+	lo, hi := inside(first, s, b.pitch, n)
+	if src.f != nil && s <= 2 && lo < hi {
+		padRows(dst, b.pitch, src.f[at+first+lo*s:], step, s, rows, lo, hi-lo, b.pitch-hi)
+		return
 	}
-	clear(dst[hi:])
+	for r := range rows {
+		row := dst[r*b.pitch:][:b.pitch]
+		clear(row[:lo])
+		if lo < hi {
+			src.load(row[lo:hi], at+r*step+first+lo*s, s)
+		}
+		clear(row[hi:])
+	}
 }

@@ -29,7 +29,7 @@ func (c *convolution) depthwise(s *Spec, k *Kernel, fin finish) *Kernel {
 	units := c.n * c.groups * c.co * d.blocks
 	run := d.run(d.height, d.width)
 	grain := ceilDiv(grainMACs/8, max(1, run*len(d.taps)))
-	d.partFloats = d.channel + spill + run + spill + max(c.in[2], run) + len(d.taps)
+	d.partFloats = d.channel + spill + run + spill + run + len(d.taps)
 	k.Workspace = 4 * d.partFloats * min(maxParts, units)
 	part := d.units
 	return s.guard(k, func(x *Exec) error { x.each(units, grain, part); return nil })
@@ -44,14 +44,14 @@ func (d *depthwise) units(x *Exec, part, lo, hi int) {
 		return v
 	}
 	whole := d.run(d.height, d.width)
-	w, acc, tmp, rows := cut(len(d.taps)), cut(whole+spill), cut(max(d.convolution.in[2], whole)), mem
+	w, acc, tmp, rows := cut(len(d.taps)), cut(whole+spill), cut(whole), mem
 	src, weights, fin := newVec(d.dtype, x.In[0]), newVec(d.wType, x.In[1]), d.fin.open(x)
 	for u := lo; u < hi; u++ {
 		plane, i := u/d.blocks, u%d.blocks
 		input, channel := plane/d.co, plane%(d.co*d.groups)
 		_, _, _, height, width := d.block(i)
 		run := d.run(height, width)
-		d.fill(rows, tmp, src, input*volume(d.band.in), i)
+		d.fill(rows, src, input*volume(d.band.in), i)
 		weights.load(w, channel*len(w), 1)
 		d.mk.tile(1, run, len(w), w, 0, rows, d.taps, acc, 0, false)
 		fin.block(acc, len(acc), input, plane%d.co, 1, i*whole, run, tmp)

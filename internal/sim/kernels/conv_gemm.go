@@ -126,7 +126,7 @@ func (c *convolution) compile(s *Spec, k *Kernel, fin finish, phases []phase) *K
 		if s.Op == "ConvTranspose" {
 			g.a.gather = c.gatherWeights(p)
 		}
-		g.b = side{at: loc{inOperand, 0}, dtype: c.dtype, base: input, channels: c.ci, plane: volume(c.in), line: c.in[2]}
+		g.b = side{at: loc{inOperand, 0}, dtype: c.dtype, base: input, channels: c.ci, plane: volume(c.in)}
 		c.columns(g, p)
 		if s.In[1].Const != nil && !g.a.direct() {
 			pk := g.a.prepack(0, g.m, g.k, groups, number, start)
@@ -162,20 +162,20 @@ func (c *convolution) columns(g *gemm, p phase) {
 	}
 	g.b.pixels = &pixelGather{p, c.in}
 	if p.step != [3]int{1, 1, 1} {
-		g.fin.spread = func(j int) (off, n, stride, skip int) {
+		g.fin.spread = func(j int) runs {
 			x, r := j%p.grid[2], j/p.grid[2]
-			return c.pixel(p, r/p.grid[1], r%p.grid[1], x), p.grid[2] - x, p.step[2], 0
+			return runs{off: c.pixel(p, r/p.grid[1], r%p.grid[1], x), n: p.grid[2] - x, stride: p.step[2], count: 1, pitch: p.grid[2] - x}
 		}
 	}
 }
 
 // spreadBand places the columns of a band's blocks in the output.
-func (c *convolution) spreadBand(b *band, p phase) func(j int) (off, n, stride, skip int) {
+func (c *convolution) spreadBand(b *band, p phase) func(j int) runs {
 	whole := b.run(b.height, b.width)
-	return func(j int) (off, n, stride, skip int) {
-		z, y, x, _, width := b.block(j / whole)
-		row, at := j%whole/b.pitch, j%whole%b.pitch
-		return c.pixel(p, z, y+row, x+at), width - at, p.step[2], b.pitch - width
+	return func(j int) runs { // j is the first column of a block, or of one of its rows
+		z, y, x, height, width := b.block(j / whole)
+		row := j % whole / b.pitch
+		return runs{c.pixel(p, z, y+row, x), width, p.step[2], height - row, p.step[1] * c.out[2], b.pitch}
 	}
 }
 

@@ -109,7 +109,7 @@ func (g *gemm) plan(ws int) int {
 	}
 	g.ldc = roundUp(g.nc, spill)
 	g.blocks, g.work = batch*g.short*g.long, g.unit*block*max(1, g.k)
-	g.partFloats = g.mc*g.ldc + max(g.mc, g.nc, g.kc, g.b.line)
+	g.partFloats = g.mc*g.ldc + max(g.mc, g.nc, g.kc)
 	if !g.a.packed && !g.a.direct() {
 		g.partFloats += g.mc * g.kc
 	}
@@ -132,9 +132,9 @@ func (g *gemm) part(x *Exec, part, lo, hi int) {
 		mem = mem[n:]
 		return v
 	}
-	c, tmp := cut(g.mc*g.ldc), cut(max(g.mc, g.nc, g.kc, g.b.line))
-	a := operand{side: &g.a, src: newVec(g.a.dtype, g.a.at.mem(x)), tmp: tmp}
-	b := operand{side: &g.b, src: newVec(g.b.dtype, g.b.at.mem(x)), tmp: tmp, scratch: cut(g.b.floats)}
+	c, tmp := cut(g.mc*g.ldc), cut(max(g.mc, g.nc, g.kc))
+	a := operand{side: &g.a, src: newVec(g.a.dtype, g.a.at.mem(x))}
+	b := operand{side: &g.b, src: newVec(g.b.dtype, g.b.at.mem(x)), scratch: cut(g.b.floats)}
 	if !g.a.packed && !g.a.direct() {
 		a.scratch = cut(g.mc * g.kc)
 	}

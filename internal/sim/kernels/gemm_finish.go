@@ -13,9 +13,8 @@ type finish struct {
 	outType tensor.DType
 	outBase []int // element offset of each matrix of the batch
 	ldo     int   // elements from a row to the next
-	// spread, where columns are not adjacent in out: the run of columns from column j on, as the offset of the
-	// first from the row's start, their number and their stride, and how many columns behind it are for nothing.
-	spread func(j int) (off, n, stride, skip int)
+	// spread, where columns are not adjacent in out, says where those from column j on go.
+	spread func(j int) runs
 
 	alpha, beta float32
 	bias        loc
@@ -26,6 +25,14 @@ type finish struct {
 	z     loc // same layout as out
 	zType tensor.DType
 	act   activation
+}
+
+// runs are columns of a block that go to the output in runs of n, stride apart, each step further than the one before
+// and first at off from the row's start. From run to run it is pitch columns; those behind the n are for nothing.
+type runs struct {
+	off, n, stride int
+	count          int
+	step, pitch    int
 }
 
 // finisher is a finish during a run.
@@ -62,38 +69,54 @@ func (f *finisher) block(c []float32, ldc, batch, i0, rows, j0, cols int, tmp []
 			biasClamp(f.dst.f[off+j0:][:cols], row, add, lo, hi)
 			continue
 		case once:
-			biasClamp(row, row, add, lo, hi)
+			f.spreadRow(row, off, j0, add, lo, hi)
+			continue
 		case f.bias.kind != nowhere:
 			f.addBias(row, bias+(i0+i)*f.brs+j0*f.bcs, tmp)
 		}
-		if f.spread == nil {
-			f.addZ(row, off+j0, 1, tmp)
-			if f.dst.f != nil {
-				f.act.apply(f.dst.f[off+j0:][:cols], row)
-			} else {
-				f.act.apply(row, row)
-				f.dst.store(off+j0, 1, row)
-			}
+		if f.spread != nil {
+			f.addSpread(row, off, j0, tmp)
+			f.act.apply(row, row)
+			f.spreadRow(row, off, j0, negativeZero(), float32(math.Inf(-1)), float32(math.Inf(1)))
 			continue
 		}
-		if f.z.kind != nowhere {
-			f.eachRun(row, j0, func(run []float32, at, stride int) { f.addZ(run, off+at, stride, tmp) })
+		f.addZ(row, off+j0, 1, tmp)
+		if f.dst.f != nil {
+			f.act.apply(f.dst.f[off+j0:][:cols], row)
+			continue
 		}
-		if !once {
-			f.act.apply(row, row)
-		}
-		f.eachRun(row, j0, func(run []float32, at, stride int) { f.dst.store(off+at, stride, run) })
+		f.act.apply(row, row)
+		f.dst.store(off+j0, 1, row)
 	}
 }
 
-// eachRun goes through the runs of a row that begins at column j.
-func (f *finisher) eachRun(row []float32, j int, do func(run []float32, at, stride int)) {
-	for len(row) > 0 {
-		at, n, stride, skip := f.spread(j)
-		n = min(n, len(row))
-		do(row[:n], at, stride)
-		n = min(n+skip, len(row))
-		row, j = row[n:], j+n
+// spreadRow stores min(max(row+add, lo), hi), from column j on, where its columns go.
+func (f *finisher) spreadRow(row []float32, off, j int, add, lo, hi float32) {
+	for at := 0; at < len(row); {
+		r := f.spread(j + at)
+		to := off + r.off
+		if whole := min(r.count, (len(row)-at+r.pitch-r.n)/r.pitch); f.dst.f != nil && r.stride == 1 && whole > 0 {
+			clampRows(f.dst.f[to:], r.step, row[at:], r.pitch, whole, r.n, add, lo, hi)
+			at += whole * r.pitch
+			continue
+		}
+		for i := 0; i < r.count && at < len(row); i++ {
+			run := row[at:min(at+r.n, len(row))]
+			biasClamp(run, run, add, lo, hi)
+			f.dst.store(to+i*r.step, r.stride, run)
+			at += r.pitch
+		}
+	}
+}
+
+// addSpread adds the residual to a row of columns that go elsewhere.
+func (f *finisher) addSpread(row []float32, off, j int, tmp []float32) {
+	for at := 0; f.z.kind != nowhere && at < len(row); {
+		r := f.spread(j + at)
+		for i := 0; i < r.count && at < len(row); i++ {
+			f.addZ(row[at:min(at+r.n, len(row))], off+r.off+i*r.step, r.stride, tmp)
+			at += r.pitch
+		}
 	}
 }
 

@@ -15,12 +15,11 @@ type side struct {
 	gather func(dst []float32, src vec, base, l0, lanes, k0, depth int)
 
 	// B, where it is not packed, is copied slice by slice into scratch memory: a plain matrix row by row, an input of a
-	// convolution as a band (with line elements of temporary memory) or pixel by pixel.
+	// convolution as a band or pixel by pixel.
 	band     *band
 	pixels   *pixelGather
 	channels int
-	plane    int // elements of a channel of the input
-	line     int
+	plane    int   // elements of a channel of the input
 	ld       int   // from a row of scratch memory to the next
 	floats   int   // scratch memory
 	slots    int   // channels of a band in scratch memory
@@ -71,8 +70,8 @@ func (s *side) columns(i, n int) int {
 // operand is a side during a run.
 type operand struct {
 	*side
-	src          vec
-	scratch, tmp []float32
+	src     vec
+	scratch []float32
 }
 
 // rows gives rows [l0,l0+lanes) × [k0,k0+depth) of A, which has all rows of k elements, and the distance between them.
@@ -103,7 +102,7 @@ func (o *operand) cols(batch, l0, lanes, k0, depth, all, k, nr int) (b []float32
 		n := len(o.band.taps)
 		block := l0 / o.band.run(o.band.height, o.band.width)
 		for c := k0 / n; c*n < k0+depth; c++ {
-			o.band.fill(o.scratch[c%o.slots*o.band.channel:], o.tmp, o.src, base+c*o.plane, block)
+			o.band.fill(o.scratch[c%o.slots*o.band.channel:], o.src, base+c*o.plane, block)
 		}
 		return o.scratch, o.offsets[k0 : k0+depth], nr
 	case o.pixels != nil:

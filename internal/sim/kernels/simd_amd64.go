@@ -58,25 +58,50 @@ func laneTile512(k int, a, b *float32, offsets *int, c *float32, add int)
 func laneTile256(k int, a, b *float32, offsets *int, c *float32, add int)
 
 //go:noescape
-func everySecond512(dst, src *float32, n int)
+func padRows512(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int)
 
 //go:noescape
-func everySecond256(dst, src *float32, n int)
+func padRows256(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int)
 
-// everySecond computes dst[i] = src[2i].
-func everySecond(dst, src []float32) {
-	n := min(len(dst), len(src)/2) // the functions in assembly read pairs
+//go:noescape
+func padSecond512(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int)
+
+//go:noescape
+func padSecond256(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int)
+
+//go:noescape
+func clampRows512(dst *float32, dststep int, src *float32, srcstep, rows, n int, bias, lo, hi float32)
+
+//go:noescape
+func clampRows256(dst *float32, dststep int, src *float32, srcstep, rows, n int, bias, lo, hi float32)
+
+// padRows copies rows of n elements with left zeros before and right zeros behind them; dst may be overwritten for
+// up to spill-1 elements behind the last row. stride is 1 or 2: src gives every element or every second.
+func padRows(dst []float32, dstStep int, src []float32, srcStep, stride, rows, left, n, right int) {
 	switch {
+	case rows == 0 || left+n+right == 0:
+	case !hasAVX512() && !hasAVX2() || n == 0:
+		padRowsPlain(dst, dstStep, src, srcStep, stride, rows, left, n, right)
+	case stride == 1 && hasAVX512():
+		padRows512(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right)
+	case stride == 1:
+		padRows256(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right)
 	case hasAVX512():
-		if n &^= 15; n > 0 {
-			everySecond512(&dst[0], &src[0], n)
-		}
-	case hasAVX2():
-		if n &^= 7; n > 0 {
-			everySecond256(&dst[0], &src[0], n)
-		}
+		padSecond512(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right)
 	default:
-		n = 0
+		padSecond256(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right)
 	}
-	everySecondPlain(dst[n:], src[min(2*n, len(src)):])
+}
+
+// clampRows computes rows of n elements of min(max(src+bias, lo), hi).
+func clampRows(dst []float32, dstStep int, src []float32, srcStep, rows, n int, bias, lo, hi float32) {
+	switch {
+	case rows == 0 || n == 0:
+	case hasAVX512():
+		clampRows512(&dst[0], dstStep, &src[0], srcStep, rows, n, bias, lo, hi)
+	case hasAVX2():
+		clampRows256(&dst[0], dstStep, &src[0], srcStep, rows, n, bias, lo, hi)
+	default:
+		clampRowsPlain(dst, dstStep, src, srcStep, rows, n, bias, lo, hi)
+	}
 }

@@ -25,6 +25,12 @@ func squareLanes(lanes *[16]float32, src []float32, shift float32) {
 	squareLanesPlain(lanes, src, shift)
 }
 
-func everySecond(dst, src []float32) { everySecondPlain(dst, src) }
+func padRows(dst []float32, dstStep int, src []float32, srcStep, stride, rows, left, n, right int) {
+	padRowsPlain(dst, dstStep, src, srcStep, stride, rows, left, n, right)
+}
+
+func clampRows(dst []float32, dstStep int, src []float32, srcStep, rows, n int, bias, lo, hi float32) {
+	clampRowsPlain(dst, dstStep, src, srcStep, rows, n, bias, lo, hi)
+}
 
 func fastMicros(order) []micro { return nil }

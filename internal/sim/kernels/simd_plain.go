@@ -132,9 +132,19 @@ func total(lanes *[16]float32) float32 {
 	return lanes[0]
 }
 
-// everySecondPlain computes dst[i] = src[2i].
-func everySecondPlain(dst, src []float32) {
-	for i := range dst {
-		dst[i] = src[2*i]
+func padRowsPlain(dst []float32, dstStep int, src []float32, srcStep, stride, rows, left, n, right int) {
+	for r := range rows {
+		d := dst[r*dstStep:][:left+n+right]
+		clear(d[:left])
+		for i := range n {
+			d[left+i] = src[r*srcStep+i*stride]
+		}
+		clear(d[left+n:])
+	}
+}
+
+func clampRowsPlain(dst []float32, dstStep int, src []float32, srcStep, rows, n int, bias, lo, hi float32) {
+	for r := range rows {
+		biasClampPlain(dst[r*dstStep:][:n], src[r*srcStep:], bias, lo, hi)
 	}
 }

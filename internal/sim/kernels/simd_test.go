@@ -80,15 +80,27 @@ func reduceInto(dst, src []float32, f func(l *[16]float32, v []float32)) {
 	copy(dst, l[:])
 }
 
-func TestEverySecond(t *testing.T) {
+func TestRows_paths(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 11))
-	for n := range 100 {
-		src := hardNumbers(r, max(0, 2*n-1))
-		got, want := make([]float32, n+1), make([]float32, n+1)
-		everySecond(got[:n], src)
-		everySecondPlain(want[:n], src)
+	for range 2000 {
+		rows, left, n, right, stride := 1+r.IntN(4), r.IntN(20), 1+r.IntN(70), r.IntN(20), 1+r.IntN(2)
+		step, srcStep := left+n+right+r.IntN(2), n*stride+r.IntN(5)
+		src := hardNumbers(r, (rows-1)*srcStep+(n-1)*stride+1)
+		got, want := make([]float32, rows*step+spill), make([]float32, rows*step+spill)
+		padRows(got, step, src, srcStep, stride, rows, left, n, right)
+		padRowsPlain(want, step, src, srcStep, stride, rows, left, n, right)
+		for y := range rows {
+			if i := sameBits(got[y*step:][:left+n+right], want[y*step:]); i >= 0 {
+				t.Fatalf("%d rows of %d+%d+%d, stride %d: element %d of row %d is %x, want %x", rows, left, n, right, stride, i, y, got[y*step+i], want[y*step+i])
+			}
+		}
+		step, srcStep = n+r.IntN(5), n+r.IntN(5)
+		src = hardNumbers(r, (rows-1)*srcStep+n)
+		got, want = make([]float32, (rows-1)*step+n), make([]float32, (rows-1)*step+n)
+		clampRows(got, step, src, srcStep, rows, n, 0.5, -1, 2)
+		clampRowsPlain(want, step, src, srcStep, rows, n, 0.5, -1, 2)
 		if i := sameBits(got, want); i >= 0 {
-			t.Fatalf("%d elements: element %d is %x, want %x", n, i, got[i], want[i])
+			t.Fatalf("%d rows of %d: element %d is %x, want %x", rows, n, i, got[i], want[i])
 		}
 	}
 }

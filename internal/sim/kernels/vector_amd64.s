@@ -403,15 +403,6 @@ DATA constants<>+3176(SB)/8, $0x3f3504f33f3504f3
 DATA constants<>+3184(SB)/8, $0x3f3504f33f3504f3
 DATA constants<>+3192(SB)/8, $0x3f3504f33f3504f3
 GLOBL constants<>(SB), RODATA|NOPTR, $3200
-DATA evens<>+0(SB)/8, $0x0000000200000000
-DATA evens<>+8(SB)/8, $0x0000000600000004
-DATA evens<>+16(SB)/8, $0x0000000a00000008
-DATA evens<>+24(SB)/8, $0x0000000e0000000c
-DATA evens<>+32(SB)/8, $0x0000001200000010
-DATA evens<>+40(SB)/8, $0x0000001600000014
-DATA evens<>+48(SB)/8, $0x0000001a00000018
-DATA evens<>+56(SB)/8, $0x0000001e0000001c
-GLOBL evens<>(SB), RODATA|NOPTR, $64
 
 TEXT ·sumLanes512(SB), NOSPLIT, $0-24
 	MOVQ acc+0(FP), DI
@@ -467,32 +458,14 @@ done6:
 	VZEROUPPER
 	RET
 
-TEXT ·everySecond512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	VMOVDQU32 evens<>(SB), Z2
-loop7:
-	VMOVUPS (SI), Z0
-	VMOVUPS 64(SI), Z1
-	VPERMI2PS Z1, Z0, Z2
-	VMOVUPS Z2, (DI)
-	VMOVDQU32 evens<>(SB), Z2
-	ADDQ $64, DI
-	ADDQ $128, SI
-	SUBQ $16, CX
-	JGT loop7
-	VZEROUPPER
-	RET
-
 TEXT ·addVec512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $16, CX
-	JLT rest9
-loop8:
+	JLT rest8
+loop7:
 	VMOVUPS (SI), Z0
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z0, Z0
@@ -501,10 +474,10 @@ loop8:
 	ADDQ $64, BX
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop8
-rest9:
+	JGE loop7
+rest8:
 	ADDQ $16, CX
-	JEQ done10
+	JEQ done9
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -513,7 +486,7 @@ rest9:
 	VMOVUPS.Z (BX), K1, Z1
 	VADDPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done10:
+done9:
 	VZEROUPPER
 	RET
 
@@ -523,8 +496,8 @@ TEXT ·subVec512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $16, CX
-	JLT rest12
-loop11:
+	JLT rest11
+loop10:
 	VMOVUPS (SI), Z0
 	VMOVUPS (BX), Z1
 	VSUBPS Z1, Z0, Z0
@@ -533,10 +506,10 @@ loop11:
 	ADDQ $64, BX
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop11
-rest12:
+	JGE loop10
+rest11:
 	ADDQ $16, CX
-	JEQ done13
+	JEQ done12
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -545,7 +518,7 @@ rest12:
 	VMOVUPS.Z (BX), K1, Z1
 	VSUBPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done13:
+done12:
 	VZEROUPPER
 	RET
 
@@ -555,8 +528,8 @@ TEXT ·mulVec512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $16, CX
-	JLT rest15
-loop14:
+	JLT rest14
+loop13:
 	VMOVUPS (SI), Z0
 	VMOVUPS (BX), Z1
 	VMULPS Z1, Z0, Z0
@@ -565,10 +538,10 @@ loop14:
 	ADDQ $64, BX
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop14
-rest15:
+	JGE loop13
+rest14:
 	ADDQ $16, CX
-	JEQ done16
+	JEQ done15
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -577,7 +550,7 @@ rest15:
 	VMOVUPS.Z (BX), K1, Z1
 	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done16:
+done15:
 	VZEROUPPER
 	RET
 
@@ -587,8 +560,8 @@ TEXT ·divVec512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $16, CX
-	JLT rest18
-loop17:
+	JLT rest17
+loop16:
 	VMOVUPS (SI), Z0
 	VMOVUPS (BX), Z1
 	VDIVPS Z1, Z0, Z0
@@ -597,10 +570,10 @@ loop17:
 	ADDQ $64, BX
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop17
-rest18:
+	JGE loop16
+rest17:
 	ADDQ $16, CX
-	JEQ done19
+	JEQ done18
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -609,7 +582,7 @@ rest18:
 	VMOVUPS.Z (BX), K1, Z1
 	VDIVPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done19:
+done18:
 	VZEROUPPER
 	RET
 
@@ -621,8 +594,8 @@ TEXT ·biasClamp512(SB), NOSPLIT, $0-36
 	VBROADCASTSS lo+28(FP), Z14
 	VBROADCASTSS hi+32(FP), Z13
 	SUBQ $16, CX
-	JLT rest21
-loop20:
+	JLT rest20
+loop19:
 	VMOVUPS (SI), Z0
 	VADDPS Z15, Z0, Z0
 	VMAXPS Z0, Z14, Z0
@@ -631,10 +604,10 @@ loop20:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop20
-rest21:
+	JGE loop19
+rest20:
 	ADDQ $16, CX
-	JEQ done22
+	JEQ done21
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -644,7 +617,7 @@ rest21:
 	VMAXPS Z0, Z14, Z0
 	VMINPS Z0, Z13, Z0
 	VMOVUPS Z0, K1, (DI)
-done22:
+done21:
 	VZEROUPPER
 	RET
 
@@ -655,8 +628,8 @@ TEXT ·scaleShift512(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Z15
 	VBROADCASTSS shift+28(FP), Z14
 	SUBQ $16, CX
-	JLT rest24
-loop23:
+	JLT rest23
+loop22:
 	VMOVUPS (SI), Z0
 	VMULPS Z15, Z0, Z0
 	VADDPS Z14, Z0, Z0
@@ -664,10 +637,10 @@ loop23:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop23
-rest24:
+	JGE loop22
+rest23:
 	ADDQ $16, CX
-	JEQ done25
+	JEQ done24
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -676,7 +649,7 @@ rest24:
 	VMULPS Z15, Z0, Z0
 	VADDPS Z14, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done25:
+done24:
 	VZEROUPPER
 	RET
 
@@ -687,8 +660,8 @@ TEXT ·hardSigmoid512(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Z15
 	VBROADCASTSS shift+28(FP), Z14
 	SUBQ $16, CX
-	JLT rest27
-loop26:
+	JLT rest26
+loop25:
 	VMOVUPS (SI), Z0
 	VMULPS Z15, Z0, Z0
 	VADDPS Z14, Z0, Z0
@@ -700,10 +673,10 @@ loop26:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop26
-rest27:
+	JGE loop25
+rest26:
 	ADDQ $16, CX
-	JEQ done28
+	JEQ done27
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -716,7 +689,7 @@ rest27:
 	VPXORD Z2, Z2, Z2
 	VMAXPS Z0, Z2, Z0
 	VMOVUPS Z0, K1, (DI)
-done28:
+done27:
 	VZEROUPPER
 	RET
 
@@ -727,8 +700,8 @@ TEXT ·hardSwish512(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Z15
 	VBROADCASTSS shift+28(FP), Z14
 	SUBQ $16, CX
-	JLT rest30
-loop29:
+	JLT rest29
+loop28:
 	VMOVUPS (SI), Z0
 	VMOVAPS Z0, Z1
 	VMULPS Z15, Z0, Z0
@@ -742,10 +715,10 @@ loop29:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop29
-rest30:
+	JGE loop28
+rest29:
 	ADDQ $16, CX
-	JEQ done31
+	JEQ done30
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -760,7 +733,7 @@ rest30:
 	VMAXPS Z0, Z2, Z0
 	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done31:
+done30:
 	VZEROUPPER
 	RET
 
@@ -770,8 +743,8 @@ TEXT ·leakyRelu512(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS alpha+24(FP), Z15
 	SUBQ $16, CX
-	JLT rest33
-loop32:
+	JLT rest32
+loop31:
 	VMOVUPS (SI), Z0
 	VPXORD Z2, Z2, Z2
 	VMULPS Z15, Z0, Z1
@@ -781,10 +754,10 @@ loop32:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop32
-rest33:
+	JGE loop31
+rest32:
 	ADDQ $16, CX
-	JEQ done34
+	JEQ done33
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -795,7 +768,7 @@ rest33:
 	VCMPPS $1, Z2, Z0, K2
 	VBLENDMPS Z1, Z0, K2, Z0
 	VMOVUPS Z0, K1, (DI)
-done34:
+done33:
 	VZEROUPPER
 	RET
 
@@ -804,8 +777,8 @@ TEXT ·sigmoidVec512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $16, CX
-	JLT rest36
-loop35:
+	JLT rest35
+loop34:
 	VMOVUPS (SI), Z0
 	VMOVUPS constants<>+64(SB), Z1
 	VMAXPS Z0, Z1, Z0
@@ -832,10 +805,10 @@ loop35:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop35
-rest36:
+	JGE loop34
+rest35:
 	ADDQ $16, CX
-	JEQ done37
+	JEQ done36
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -863,7 +836,7 @@ rest36:
 	VPXORD Z1, Z1, Z1
 	VMAXPS Z0, Z1, Z0
 	VMOVUPS Z0, K1, (DI)
-done37:
+done36:
 	VZEROUPPER
 	RET
 
@@ -873,8 +846,8 @@ TEXT ·swish512(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS scale+24(FP), Z15
 	SUBQ $16, CX
-	JLT rest39
-loop38:
+	JLT rest38
+loop37:
 	VMOVUPS (SI), Z0
 	VMOVAPS Z0, Z5
 	VMULPS Z15, Z0, Z0
@@ -904,10 +877,10 @@ loop38:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop38
-rest39:
+	JGE loop37
+rest38:
 	ADDQ $16, CX
-	JEQ done40
+	JEQ done39
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -938,7 +911,7 @@ rest39:
 	VMAXPS Z0, Z1, Z0
 	VMULPS Z5, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done40:
+done39:
 	VZEROUPPER
 	RET
 
@@ -948,8 +921,8 @@ TEXT ·expShifted512(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS shift+24(FP), Z15
 	SUBQ $16, CX
-	JLT rest42
-loop41:
+	JLT rest41
+loop40:
 	VMOVUPS (SI), Z0
 	VSUBPS Z15, Z0, Z0
 	VMOVUPS constants<>+960(SB), Z1
@@ -989,10 +962,10 @@ loop41:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop41
-rest42:
+	JGE loop40
+rest41:
 	ADDQ $16, CX
-	JEQ done43
+	JEQ done42
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -1033,7 +1006,7 @@ rest42:
 	VMULPS Z3, Z2, Z0
 	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done43:
+done42:
 	VZEROUPPER
 	RET
 
@@ -1042,8 +1015,8 @@ TEXT ·tanhVec512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $16, CX
-	JLT rest45
-loop44:
+	JLT rest44
+loop43:
 	VMOVUPS (SI), Z0
 	VPANDD constants<>+1664(SB), Z0, Z8
 	VPXORD Z8, Z0, Z0
@@ -1107,10 +1080,10 @@ loop44:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop44
-rest45:
+	JGE loop43
+rest44:
 	ADDQ $16, CX
-	JEQ done46
+	JEQ done45
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -1175,7 +1148,7 @@ rest45:
 	VBLENDMPS Z7, Z1, K2, Z0
 	VPORD Z8, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done46:
+done45:
 	VZEROUPPER
 	RET
 
@@ -1184,8 +1157,8 @@ TEXT ·erfVec512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $16, CX
-	JLT rest48
-loop47:
+	JLT rest47
+loop46:
 	VMOVUPS (SI), Z0
 	VPANDD constants<>+1664(SB), Z0, Z8
 	VPXORD Z8, Z0, Z0
@@ -1261,10 +1234,10 @@ loop47:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop47
-rest48:
+	JGE loop46
+rest47:
 	ADDQ $16, CX
-	JEQ done49
+	JEQ done48
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -1341,7 +1314,7 @@ rest48:
 	VBLENDMPS Z7, Z1, K2, Z0
 	VPORD Z8, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done49:
+done48:
 	VZEROUPPER
 	RET
 
@@ -1350,8 +1323,8 @@ TEXT ·geluVec512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $16, CX
-	JLT rest51
-loop50:
+	JLT rest50
+loop49:
 	VMOVUPS (SI), Z0
 	VMOVAPS Z0, Z9
 	VMULPS constants<>+3136(SB), Z0, Z0
@@ -1432,10 +1405,10 @@ loop50:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop50
-rest51:
+	JGE loop49
+rest50:
 	ADDQ $16, CX
-	JEQ done52
+	JEQ done51
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -1517,7 +1490,7 @@ rest51:
 	VMULPS constants<>+896(SB), Z9, Z9
 	VMULPS Z9, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done52:
+done51:
 	VZEROUPPER
 	RET
 
@@ -1527,16 +1500,16 @@ TEXT ·sumLanes256(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop53:
+loop52:
 	SUBQ $16, CX
-	JLT done54
+	JLT done53
 	VMOVUPS 0(SI), Y2
 	VADDPS Y2, Y0, Y0
 	VMOVUPS 32(SI), Y3
 	VADDPS Y3, Y1, Y1
 	ADDQ $64, SI
-	JMP loop53
-done54:
+	JMP loop52
+done53:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1548,16 +1521,16 @@ TEXT ·maxLanes256(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop55:
+loop54:
 	SUBQ $16, CX
-	JLT done56
+	JLT done55
 	VMOVUPS 0(SI), Y2
 	VMAXPS Y0, Y2, Y0
 	VMOVUPS 32(SI), Y3
 	VMAXPS Y1, Y3, Y1
 	ADDQ $64, SI
-	JMP loop55
-done56:
+	JMP loop54
+done55:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1570,9 +1543,9 @@ TEXT ·squareLanes256(SB), NOSPLIT, $0-28
 	VBROADCASTSS shift+24(FP), Y15
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop57:
+loop56:
 	SUBQ $16, CX
-	JLT done58
+	JLT done57
 	VMOVUPS 0(SI), Y2
 	VSUBPS Y15, Y2, Y2
 	VMULPS Y2, Y2, Y2
@@ -1582,27 +1555,10 @@ loop57:
 	VMULPS Y3, Y3, Y3
 	VADDPS Y3, Y1, Y1
 	ADDQ $64, SI
-	JMP loop57
-done58:
+	JMP loop56
+done57:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
-	VZEROUPPER
-	RET
-
-TEXT ·everySecond256(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-loop59:
-	VMOVUPS (SI), Y0
-	VMOVUPS 32(SI), Y1
-	VSHUFPS $0x88, Y1, Y0, Y0
-	VPERMPD $0xd8, Y0, Y0
-	VMOVUPS Y0, (DI)
-	ADDQ $32, DI
-	ADDQ $64, SI
-	SUBQ $8, CX
-	JGT loop59
 	VZEROUPPER
 	RET
 
@@ -1612,8 +1568,8 @@ TEXT ·addVec256(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $8, CX
-	JLT rest61
-loop60:
+	JLT rest59
+loop58:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
 	VADDPS Y1, Y0, Y0
@@ -1622,8 +1578,8 @@ loop60:
 	ADDQ $32, BX
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop60
-rest61:
+	JGE loop58
+rest59:
 	VZEROUPPER
 	RET
 
@@ -1633,8 +1589,8 @@ TEXT ·subVec256(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $8, CX
-	JLT rest64
-loop63:
+	JLT rest62
+loop61:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
 	VSUBPS Y1, Y0, Y0
@@ -1643,8 +1599,8 @@ loop63:
 	ADDQ $32, BX
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop63
-rest64:
+	JGE loop61
+rest62:
 	VZEROUPPER
 	RET
 
@@ -1654,8 +1610,8 @@ TEXT ·mulVec256(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $8, CX
-	JLT rest67
-loop66:
+	JLT rest65
+loop64:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
 	VMULPS Y1, Y0, Y0
@@ -1664,8 +1620,8 @@ loop66:
 	ADDQ $32, BX
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop66
-rest67:
+	JGE loop64
+rest65:
 	VZEROUPPER
 	RET
 
@@ -1675,8 +1631,8 @@ TEXT ·divVec256(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $8, CX
-	JLT rest70
-loop69:
+	JLT rest68
+loop67:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
 	VDIVPS Y1, Y0, Y0
@@ -1685,8 +1641,8 @@ loop69:
 	ADDQ $32, BX
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop69
-rest70:
+	JGE loop67
+rest68:
 	VZEROUPPER
 	RET
 
@@ -1698,8 +1654,8 @@ TEXT ·biasClamp256(SB), NOSPLIT, $0-36
 	VBROADCASTSS lo+28(FP), Y14
 	VBROADCASTSS hi+32(FP), Y13
 	SUBQ $8, CX
-	JLT rest73
-loop72:
+	JLT rest71
+loop70:
 	VMOVUPS (SI), Y0
 	VADDPS Y15, Y0, Y0
 	VMAXPS Y0, Y14, Y0
@@ -1708,8 +1664,8 @@ loop72:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop72
-rest73:
+	JGE loop70
+rest71:
 	VZEROUPPER
 	RET
 
@@ -1720,8 +1676,8 @@ TEXT ·scaleShift256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest76
-loop75:
+	JLT rest74
+loop73:
 	VMOVUPS (SI), Y0
 	VMULPS Y15, Y0, Y0
 	VADDPS Y14, Y0, Y0
@@ -1729,8 +1685,8 @@ loop75:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop75
-rest76:
+	JGE loop73
+rest74:
 	VZEROUPPER
 	RET
 
@@ -1741,8 +1697,8 @@ TEXT ·hardSigmoid256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest79
-loop78:
+	JLT rest77
+loop76:
 	VMOVUPS (SI), Y0
 	VMULPS Y15, Y0, Y0
 	VADDPS Y14, Y0, Y0
@@ -1754,8 +1710,8 @@ loop78:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop78
-rest79:
+	JGE loop76
+rest77:
 	VZEROUPPER
 	RET
 
@@ -1766,8 +1722,8 @@ TEXT ·hardSwish256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest82
-loop81:
+	JLT rest80
+loop79:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y1
 	VMULPS Y15, Y0, Y0
@@ -1781,8 +1737,8 @@ loop81:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop81
-rest82:
+	JGE loop79
+rest80:
 	VZEROUPPER
 	RET
 
@@ -1792,8 +1748,8 @@ TEXT ·leakyRelu256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS alpha+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest85
-loop84:
+	JLT rest83
+loop82:
 	VMOVUPS (SI), Y0
 	VXORPS Y2, Y2, Y2
 	VMULPS Y15, Y0, Y1
@@ -1803,8 +1759,8 @@ loop84:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop84
-rest85:
+	JGE loop82
+rest83:
 	VZEROUPPER
 	RET
 
@@ -1813,8 +1769,8 @@ TEXT ·sigmoidVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest88
-loop87:
+	JLT rest86
+loop85:
 	VMOVUPS (SI), Y0
 	VMOVUPS constants<>+64(SB), Y1
 	VMAXPS Y0, Y1, Y0
@@ -1841,8 +1797,8 @@ loop87:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop87
-rest88:
+	JGE loop85
+rest86:
 	VZEROUPPER
 	RET
 
@@ -1852,8 +1808,8 @@ TEXT ·swish256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS scale+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest91
-loop90:
+	JLT rest89
+loop88:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y5
 	VMULPS Y15, Y0, Y0
@@ -1883,8 +1839,8 @@ loop90:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop90
-rest91:
+	JGE loop88
+rest89:
 	VZEROUPPER
 	RET
 
@@ -1894,8 +1850,8 @@ TEXT ·expShifted256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS shift+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest94
-loop93:
+	JLT rest92
+loop91:
 	VMOVUPS (SI), Y0
 	VSUBPS Y15, Y0, Y0
 	VMOVUPS constants<>+960(SB), Y1
@@ -1935,8 +1891,8 @@ loop93:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop93
-rest94:
+	JGE loop91
+rest92:
 	VZEROUPPER
 	RET
 
@@ -1945,8 +1901,8 @@ TEXT ·tanhVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest97
-loop96:
+	JLT rest95
+loop94:
 	VMOVUPS (SI), Y0
 	VANDPS constants<>+1664(SB), Y0, Y8
 	VXORPS Y8, Y0, Y0
@@ -2010,8 +1966,8 @@ loop96:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop96
-rest97:
+	JGE loop94
+rest95:
 	VZEROUPPER
 	RET
 
@@ -2020,8 +1976,8 @@ TEXT ·erfVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest100
-loop99:
+	JLT rest98
+loop97:
 	VMOVUPS (SI), Y0
 	VANDPS constants<>+1664(SB), Y0, Y8
 	VXORPS Y8, Y0, Y0
@@ -2097,8 +2053,8 @@ loop99:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop99
-rest100:
+	JGE loop97
+rest98:
 	VZEROUPPER
 	RET
 
@@ -2107,8 +2063,8 @@ TEXT ·geluVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest103
-loop102:
+	JLT rest101
+loop100:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y9
 	VMULPS constants<>+3136(SB), Y0, Y0
@@ -2189,7 +2145,7 @@ loop102:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop102
-rest103:
+	JGE loop100
+rest101:
 	VZEROUPPER
 	RET

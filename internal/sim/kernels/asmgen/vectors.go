@@ -19,7 +19,6 @@ func vectors(w *writer) {
 		w.wrap(name, "dst, a, b []float32", "")
 	}
 	reductions(w)
-	everySecond(w)
 	binary("addVec", "VADDPS")
 	binary("subVec", "VSUBPS")
 	binary("mulVec", "VMULPS")
@@ -66,32 +65,6 @@ func vectors(w *writer) {
 		w.op("VMULPS %s, %s, %s", w.constant(0.5), w.v(9), w.v(9))
 		w.op("VMULPS %s, %s, %s", w.v(9), w.v(0), w.v(0))
 	})
-}
-
-// everySecond keeps the elements of even number of two vectors.
-func everySecond(w *writer) {
-	w.function("everySecond", "dst src n", "DI", "SI", "CX") // n a multiple of the vector's elements
-	loop := w.fresh("loop")
-	if w.reg == "Z" {
-		w.op("VMOVDQU32 evens<>(SB), Z2")
-	}
-	w.label(loop)
-	w.op("VMOVUPS (SI), %s", w.v(0))
-	w.op("VMOVUPS %d(SI), %s", w.width, w.v(1))
-	if w.reg == "Z" {
-		w.op("VPERMI2PS Z1, Z0, Z2")
-		w.op("VMOVUPS Z2, (DI)")
-		w.op("VMOVDQU32 evens<>(SB), Z2")
-	} else {
-		w.op("VSHUFPS $0x88, Y1, Y0, Y0")
-		w.op("VPERMPD $0xd8, Y0, Y0")
-		w.op("VMOVUPS Y0, (DI)")
-	}
-	w.op("ADDQ $%d, DI", w.width)
-	w.op("ADDQ $%d, SI", 2*w.width)
-	w.op("SUBQ $%d, CX", w.width/4)
-	w.op("JGT %s", loop)
-	w.ret()
 }
 
 // reductions fold n elements, a multiple of 16, into 16 lanes at DI: element i into lane i%16.
