@@ -157,8 +157,8 @@ func (h *hostData) readNodes(ctx context.Context) error {
 
 const flipTask = 98
 
-// order brings the records into the order of time, and numbers the batches of task ids: the flip number, and how often
-// the stream was destroyed before.
+// order brings the records into the order of time, and numbers the batches of task ids: the flip number, and above its 16
+// bits how often the stream was destroyed before.
 func (h *hostData) order() {
 	slices.SortStableFunc(h.calls, func(a, b call) int {
 		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.begin, b.begin), cmp.Compare(b.end, a.end), cmp.Compare(b.level, a.level))
@@ -176,7 +176,7 @@ func (h *hostData) order() {
 		t := &h.tracks[i]
 		k := key{t.device, t.stream}
 		if t.kind == flipTask && t.batch == destroyed {
-			gone[k]++
+			gone[k] += 1 << 16
 			continue
 		}
 		t.batch += gone[k]

@@ -112,7 +112,7 @@ func (d *deviceData) walk(rows []int32, marks []flip) {
 			m := marks[0]
 			marks = marks[1:]
 			if m.destroyed {
-				gone++
+				gone += 1 << 16
 				batch = gone
 			} else {
 				batch = uint32(m.number) + gone

@@ -25,9 +25,8 @@ type builder struct {
 	tracks    map[string]*track
 	names     map[string]trace.StringID // by text as it stands in the file
 
-	last             *track // of the event before, and its ids
-	lastPid, lastTid []byte
-	key              []byte
+	recent [16]seen
+	key    []byte
 
 	laid    bool
 	devices bool // some process shows a device
@@ -84,12 +83,13 @@ type overlap struct{ computing, communication, alone, free int64 }
 // event is the parts of an event that matter; all are text as it stands in the file.
 type event struct{ name, cat, ph, ts, dur, pid, tid, id, args []byte }
 
-func parse(text []byte) event {
-	var e event
-	for f := newFields(text); ; {
+// parse takes the object at the start of b apart and gives the place after it; 0 when b ends before, or holds no JSON.
+func (e *event) parse(b []byte) int {
+	f := newFields(b)
+	for {
 		key, value, ok := f.next()
 		if !ok {
-			return e
+			return f.end()
 		}
 		switch len(key) {
 		case 2:
@@ -126,8 +126,7 @@ func parse(text []byte) event {
 }
 
 // event takes one event of the second pass.
-func (b *builder) event(text []byte) {
-	e := parse(text)
+func (b *builder) event(e *event) {
 	if len(e.ph) != 1 || e.ph[0] >= 128 {
 		b.source.BadRecords++
 		return
@@ -155,7 +154,7 @@ func (b *builder) event(text []byte) {
 			b.source.BadRecords++
 			return
 		}
-		b.slice(b.track(e.pid, e.tid), &e, ts, ts+dur)
+		b.slice(b.track(e.pid, e.tid), e, ts, ts+dur)
 	case 'B':
 		t := b.track(e.pid, e.tid)
 		b.stacks[t] = append(b.stacks[t], opened{ts, b.intern(e.name), t})
@@ -170,9 +169,9 @@ func (b *builder) event(text []byte) {
 		b.stacks[t] = stack[:len(stack)-1]
 		b.span(t, trace.Span{Start: o.start, End: ts, Name: o.name}, 0)
 	case 'b', 'e':
-		b.asynchronous(ph, &e, ts)
+		b.asynchronous(ph, e, ts)
 	case 'C':
-		b.counter(&e, ts)
+		b.counter(e, ts)
 	}
 }
 

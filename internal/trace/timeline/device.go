@@ -76,10 +76,17 @@ func (b *builder) args(text []byte) taskArgs {
 
 // connection is the id that joins a call with its tasks; 0 for none.
 func (b *builder) connection(e *event) int64 {
-	if b.own || !bytes.Contains(e.args, []byte(`"connection_id"`)) {
+	key := []byte(`"connection_id":`)
+	at := bytes.Index(e.args, key)
+	if at < 0 {
 		return 0
 	}
-	return b.args(e.args).connection
+	from := at + len(key)
+	for from < len(e.args) && e.args[from] == ' ' {
+		from++
+	}
+	n, _ := whole(e.args[from:valueEnd(e.args, from)])
+	return n
 }
 
 func u32(v int64) uint32 {

@@ -42,6 +42,20 @@ func (f *fields) next() (key, value []byte, ok bool) {
 	return key, b[i:end], true
 }
 
+// end is the place after the object once next found no more; 0 when the object does not end there.
+func (f *fields) end() int {
+	for i := f.at; i < len(f.b); i++ {
+		switch f.b[i] {
+		case ' ', ',', '\n', '\t', '\r':
+		case '}':
+			return i + 1
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
 // valueEnd is the place after the value at i; i when there is none.
 func valueEnd(b []byte, i int) int {
 	if i >= len(b) {
@@ -83,7 +97,7 @@ func valueEnd(b []byte, i int) int {
 		}
 		k++
 	}
-	return k
+	return i // b ends within the value
 }
 
 // bare is a value without the quotes of a string.

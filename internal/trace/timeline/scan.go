@@ -76,41 +76,105 @@ func (s *scanner) skip() (c byte, ok bool) {
 
 var errEnd = errors.New("the file ends within the events")
 
-// next is the next event, an object as text, which is good until the next call; nil at the end of the array or, without an
-// error, at a clean end of the file.
-func (s *scanner) next() ([]byte, error) {
+// next takes the next event apart; more is false at the end of the array or, without an error, at a clean end of the file.
+// The text of e is good until the next call.
+func (s *scanner) next(e *event) (more bool, err error) {
 	if !s.inside {
 		if err := s.enter(); err != nil {
-			return nil, err
+			return false, err
 		}
 	}
 	for {
 		c, ok := s.skip()
 		switch {
 		case !ok && (s.err == nil || errors.Is(s.err, io.EOF)):
-			return nil, nil
+			return false, nil
 		case !ok:
-			return nil, s.err
+			return false, s.err
 		case c == '{':
-			n, err := s.extent()
-			if err != nil {
-				return nil, err
+			if n := e.parse(s.b[s.at:s.end]); n > 0 {
+				s.at += n
+				return true, nil
 			}
-			event := s.b[s.at : s.at+n]
-			s.at += n
-			return event, nil
+			n, err := s.extent() // the buffer ends within the event, or it is no JSON
+			if err != nil {
+				return false, err
+			}
+			whole := e.parse(s.b[s.at : s.at+n])
+			if s.at += n; whole == n {
+				return true, nil
+			}
+			s.bad++
 		case c == ']':
 			s.at++
-			return nil, nil
+			return false, nil
 		case c == ',':
 			s.at++
 		default:
 			s.bad++
 			if err := s.pass(); err != nil {
-				return nil, err
+				return false, err
 			}
 		}
 	}
+}
+
+// margin is more than the longest event of metadata.
+const margin = 1 << 16
+
+// metadata gives the events whose phase is M to take, in any part of the file. It does not take the others apart: it looks
+// for the phase, and goes back from there to the object around it.
+func (s *scanner) metadata(take func(e *event)) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	s.b = append(s.b, make([]byte, 1<<20-len(s.b))...)
+	phase := []byte(`"M"`)
+	for {
+		more := s.fill()
+		window := s.b[s.at:s.end]
+		last := len(window) // hits from here on wait for the next window
+		if more {
+			last = max(last-margin, 0)
+		}
+		done := 0
+		for {
+			hit := bytes.Index(window[done:last], phase)
+			if hit < 0 {
+				break
+			}
+			hit += done
+			var e event
+			if n := e.around(window[done:], hit-done); n > 0 && string(e.ph) == "M" {
+				take(&e)
+				done += n
+			} else {
+				done = hit + len(phase)
+			}
+		}
+		if !more {
+			if s.err != nil && !errors.Is(s.err, io.EOF) {
+				return s.err
+			}
+			return nil
+		}
+		s.at += max(done, last-margin, 0)
+	}
+}
+
+// around takes the object around place hit of b apart and gives the place after it; 0 when there is none.
+func (e *event) around(b []byte, hit int) int {
+	start := hit
+	for range 8 {
+		if start = bytes.LastIndexByte(b[:start], '{'); start < 0 {
+			return 0
+		}
+		*e = event{}
+		if n := e.parse(b[start:]); start+n > hit {
+			return start + n
+		}
+	}
+	return 0
 }
 
 // extent is the length of the object at the place at hand.
@@ -149,20 +213,25 @@ func (s *scanner) extent() (int, error) {
 
 // text is the length of the string at the start of b, with its quotes; ok is false when b ends before it does.
 func text(b []byte) (n int, ok bool) {
-	for i := 1; i < len(b); {
+	i := 1
+	for short := min(len(b), 24); i < short; i++ {
+		switch b[i] {
+		case '"':
+			return i + 1, true
+		case '\\':
+			i++
+		}
+	}
+	for i < len(b) {
 		k := bytes.IndexByte(b[i:], '"')
 		if k < 0 {
 			return 0, false
 		}
-		i += k
-		slashes := 0
-		for i-1-slashes > 0 && b[i-1-slashes] == '\\' {
-			slashes++
+		slash := bytes.IndexByte(b[i:i+k], '\\')
+		if slash < 0 {
+			return i + k + 1, true
 		}
-		i++
-		if slashes%2 == 0 {
-			return i, true
-		}
+		i += slash + 2
 	}
 	return 0, false
 }
@@ -187,6 +256,7 @@ func (s *scanner) pass() error {
 			}
 		}
 	}
+	s.at++ // also past what cannot start a value
 	for {
 		for ; s.at < s.end; s.at++ {
 			switch s.b[s.at] {

@@ -40,32 +40,42 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o Options) (*
 		names: map[string]trace.StringID{}, calls: map[int64]call{}, stacks: map[*track][]opened{}, async: map[string]opened{}, open: map[*process]overlap{}, submitters: map[submitted]uint16{},
 		source: trace.Source{Format: "Chrome trace", Records: map[string]int64{}},
 	}
-	damage := b.pass(open, b.name)
-	if damage != nil && len(b.processes) == 0 && b.scanned == 0 {
-		return nil, problem.Mark(problem.Damaged, damage)
+	if err := b.metadata(open); err != nil {
+		return nil, problem.Mark(problem.Damaged, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	b.layout()
-	b.scanned = 0
-	damage = b.pass(open, b.event)
+	damage := b.events(open)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	b.finish()
-	t := b.rec.Finish()
-	if damage != nil {
-		if b.scanned == 0 {
-			return nil, problem.Mark(problem.Damaged, damage)
-		}
-		return t, problem.Mark(problem.Damaged, damage)
+	if damage != nil && b.scanned == 0 {
+		return nil, problem.Mark(problem.Damaged, damage)
 	}
-	return t, nil
+	b.finish()
+	return b.rec.Finish(), problem.Mark(problem.Damaged, damage)
 }
 
-// pass gives each event of the file to take.
-func (b *builder) pass(open func() (io.ReadCloser, error), take func(event []byte)) error {
+// metadata is the first pass: names of processes and threads, and the head of the file.
+func (b *builder) metadata(open func() (io.ReadCloser, error)) error {
+	in, err := open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	s := newScanner(&reader{b.ctx, in})
+	err = s.metadata(b.name)
+	b.other = s.other
+	if err != nil && !s.inside {
+		return fmt.Errorf("read trace events: at offset %#x: %w", s.offset+int64(s.at), err)
+	}
+	return nil // what is wrong behind the head the second pass says
+}
+
+// events is the second pass.
+func (b *builder) events(open func() (io.ReadCloser, error)) error {
 	in, err := open()
 	if err != nil {
 		return err
@@ -73,16 +83,17 @@ func (b *builder) pass(open func() (io.ReadCloser, error), take func(event []byt
 	defer in.Close()
 	s := newScanner(&reader{b.ctx, in})
 	for {
-		event, err := s.next()
+		var e event
+		more, err := s.next(&e)
 		if err != nil {
 			return fmt.Errorf("read trace events: at offset %#x: %w; the %d events before it are good", s.offset+int64(s.at), err, b.scanned)
 		}
-		if event == nil {
-			b.other, b.bad = s.other, s.bad
+		if !more {
+			b.bad = s.bad
 			return nil
 		}
 		b.scanned++
-		take(event)
+		b.event(&e)
 	}
 }
 
@@ -132,35 +143,13 @@ type track struct {
 	thread  uint16 // of host layers
 }
 
-// name reads a metadata event; other events are left for the second pass.
-func (b *builder) name(event []byte) {
-	if !bytes.Contains(event, []byte(`_name"`)) && !bytes.Contains(event, []byte(`_labels"`)) {
-		return
-	}
-	var what, ph, pid, tid, args []byte
-	for f := newFields(event); ; {
-		key, value, ok := f.next()
-		if !ok {
-			break
-		}
-		switch string(key) {
-		case "name":
-			what = bare(value)
-		case "ph":
-			ph = bare(value)
-		case "pid":
-			pid = bare(value)
-		case "tid":
-			tid = bare(value)
-		case "args":
-			args = value
-		}
-	}
-	if string(ph) != "M" || len(args) == 0 || args[0] != '{' {
+// name reads a metadata event.
+func (b *builder) name(e *event) {
+	if e.args == nil {
 		return
 	}
 	text := ""
-	for f := newFields(args); ; {
+	for f := newFields(e.args); ; {
 		key, value, ok := f.next()
 		if !ok {
 			break
@@ -169,13 +158,13 @@ func (b *builder) name(event []byte) {
 			text = plain(bare(value))
 		}
 	}
-	switch p := b.process(pid); string(what) {
+	switch p := b.process(e.pid); string(e.name) {
 	case "process_name":
 		p.name = text
 	case "process_labels":
 		p.labels = text
 	case "thread_name":
-		b.track(pid, tid).name = text
+		b.track(e.pid, e.tid).name = text
 	}
 }
 
@@ -189,10 +178,20 @@ func (b *builder) process(pid []byte) *process {
 	return p
 }
 
-// track finds the track of an event. Most events are of the track of the event before.
+// seen is a track with its ids as the file writes them.
+type seen struct {
+	pid, tid []byte
+	track    *track
+}
+
+// track finds the track of an event. A few tracks have most of the events.
 func (b *builder) track(pid, tid []byte) *track {
-	if b.last != nil && bytes.Equal(pid, b.lastPid) && bytes.Equal(tid, b.lastTid) {
-		return b.last
+	var at *seen
+	if len(pid) > 0 && len(tid) > 0 {
+		at = &b.recent[(pid[len(pid)-1]*3+tid[len(tid)-1])%uint8(len(b.recent))]
+		if at.track != nil && bytes.Equal(pid, at.pid) && bytes.Equal(tid, at.tid) {
+			return at.track
+		}
 	}
 	b.key = append(append(append(b.key[:0], pid...), 0), tid...)
 	t := b.tracks[string(b.key)]
@@ -206,7 +205,9 @@ func (b *builder) track(pid, tid []byte) *track {
 			b.place(t)
 		}
 	}
-	b.last, b.lastPid, b.lastTid = t, append(b.lastPid[:0], pid...), append(b.lastTid[:0], tid...)
+	if at != nil {
+		at.track, at.pid, at.tid = t, append(at.pid[:0], pid...), append(at.tid[:0], tid...)
+	}
 	return t
 }
 
@@ -240,7 +241,7 @@ func (b *builder) layout() {
 	if b.own {
 		b.source.Format = "npu Chrome trace"
 	}
-	b.laid, b.last = true, nil
+	b.laid = true
 	for _, key := range sortedKeys(b.tracks) {
 		b.place(b.tracks[key])
 	}

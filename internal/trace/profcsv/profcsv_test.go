@@ -1,0 +1,116 @@
+package profcsv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"npu/internal/problem"
+	"npu/internal/trace"
+	own "npu/internal/trace/csv"
+	"npu/internal/trace/gen"
+)
+
+func readText(text string) (*trace.Trace, error) { return Read(context.Background(), strings.NewReader(text)) }
+
+func TestRead_tasks(t *testing.T) {
+	text := "\ufeffDevice_id,Model ID,Task ID,Stream ID,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),Block Num,Context ID,aic_total_cycles,aic_mac_ratio,aiv_total_cycles,aiv_vec_ratio\n" +
+		"2,4294967295,7,3,\"conv, 1\",Conv2D,AI_CORE,1784177144514943.513\t,13.780,20,N/A,1000,0.5,0,0.0\n" +
+		"2,1,8,3,mix,Mix,MIX_AIC,1784177144515000.000\t,10.000,8,N/A,10,0.1,20,0.2\n" +
+		"2,1,8,3,mix,Mix,MIX_AIC,1784177144515001.000\t,8.000,8,0,10,0.1,20,0.2\n" +
+		"2,1,9,3,level0,N/A,N/A,1784177144515020.000\t,1,0,N/A,0,0,77,0.0\n" +
+		"2,1,9,3,helper,N/A,N/A,1784177144515022.000\t,1,0,N/A,N/A,N/A,N/A,N/A\n" +
+		"2,1,9,3,bad,X,AI_CORE,N/A,1,0,N/A,0,0,0,0\n" +
+		"2,1\n"
+	tr, err := readText(text)
+	if err != nil || tr.Tasks.Len() != 5 || tr.Source.BadRecords != 2 || tr.Source.Records["rows"] != 7 {
+		t.Fatalf("%v, %+v", err, tr)
+	}
+	k := tr.Tasks.At(0)
+	if k.Start != 1784177144514943513 || k.End-k.Start != 13780 || k.Device != 2 || k.Stream != 3 || k.Task != 7 || k.Blocks != 20 || k.Model != 0 ||
+		k.Kind != trace.KernelAICore || tr.String(k.Name) != "conv, 1" || tr.String(k.Op) != "Conv2D" || tr.Account(k.Acct) != (trace.Account{Total: 1000, Cube: 500}) {
+		t.Errorf("%+v %+v", k, tr.Account(k.Acct))
+	}
+	if m := tr.Tasks.At(1); m.Flags&trace.FlagPart != 0 || tr.Account(m.Acct) != (trace.Account{Total: 30, Cube: 1, Vector: 4}) {
+		t.Errorf("%+v", m)
+	}
+	if m := tr.Tasks.At(2); m.Flags&trace.FlagPart == 0 {
+		t.Errorf("%+v", m)
+	}
+	if m := tr.Tasks.At(3); m.Kind != trace.KernelAIVector {
+		t.Errorf("%+v", m)
+	}
+	if m := tr.Tasks.At(4); m.Kind != trace.Other || tr.String(m.Op) != "UNKNOWN" {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestRead_otherTables(t *testing.T) {
+	tr, err := readText("Step,Type,Index,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,Bubble\n2,rank,11,1.5,2,3,4,26675.27399999998,6,7\n2,stage,\"(0, 1)\",1,2,3,4,x,6,7\n")
+	want := []trace.Step{
+		{Name: "2", Type: "rank", Index: "11", Computing: 1500, NotOverlapped: 2000, Overlapped: 3000, Communication: 4000, Free: 26675274, Stage: 6000, Bubble: 7000},
+		{Name: "2", Type: "stage", Index: "(0, 1)", Computing: 1000, NotOverlapped: 2000, Overlapped: 3000, Communication: 4000, Stage: 6000, Bubble: 7000},
+	}
+	if err != nil || !slices.Equal(tr.Source.Steps, want) || tr.Source.Ranks != 1 || tr.Source.BadRecords != 1 {
+		t.Errorf("%v, %+v", err, tr.Source)
+	}
+	tr, err = readText("OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)\nForeachAddList,AI_VECTOR_CORE,3,1959.079,624.152,653.026,706.614,22.077\n")
+	if err != nil || len(tr.Source.Totals) != 1 || tr.Source.Totals[0] != (trace.Total{Name: "ForeachAddList", Count: 3, TotalNs: 1959079, MaxNs: 706614}) {
+		t.Errorf("%v, %+v", err, tr.Source)
+	}
+	tr, err = readText("Device_id,Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance\nhost,acl,aclrtMalloc,35.56,1,35.56,35.56,35.56,0\n")
+	if err != nil || len(tr.Source.Totals) != 1 || !tr.Source.Totals[0].Call {
+		t.Errorf("%v, %+v", err, tr.Source)
+	}
+}
+
+// What this program writes as CSV it reads again.
+func TestRead_ownTable(t *testing.T) {
+	want := gen.Trace(gen.Options{Tasks: 2000, Devices: 2, Streams: 3})
+	var b bytes.Buffer
+	if err := own.Write(&b, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(context.Background(), &b)
+	if err != nil || got.Tasks.Len() != want.Tasks.Len() || got.Source.Format != "npu CSV" {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	for i, k := range got.Tasks.All() {
+		w := want.Tasks.At(i)
+		x, y := fmt.Sprint(got.String(k.Name), got.String(k.Op), got.Account(k.Acct)), fmt.Sprint(want.String(w.Name), want.String(w.Op), want.Account(w.Acct))
+		k.Name, k.Op, k.Acct, w.Name, w.Op, w.Acct = 0, 0, 0, 0, 0, 0
+		if k != w || x != y {
+			t.Fatalf("row %d is %+v %s, want %+v %s", i, k, x, w, y)
+		}
+	}
+	for i, s := range got.Streams {
+		if w := want.Streams[i]; s.Name != w.Name || s.ID != w.ID {
+			t.Errorf("stream %+v, want %+v", s, w)
+		}
+	}
+}
+
+func TestRead_errors(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "is empty", "a,b\n1,2\n": "its columns are a, b", "\n\n": "is empty",
+	} {
+		if tr, err := readText(text); tr != nil || problem.ClassOf(err) != problem.Damaged || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v", text, tr, err)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("Op Name,Task Start Time(us),Task Duration(us),Context ID,aic_total_cycles\na,1.5,2,N/A,1e300\nb,1\t,-2,0,x\n")
+	f.Add("Step,Computing,Free,Type,Index\n1,1e30,NaN,rank,0\n")
+	f.Add("OP Type,Count,Total Time(us)\n\"a,3,4\n")
+	f.Add(own.Header + "\n0,1,,2\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if tr, _ := readText(text); tr != nil && tr.Tasks.Len() > len(text) {
+			t.Errorf("%d tasks of %d bytes", tr.Tasks.Len(), len(text))
+		}
+	})
+}

@@ -1,0 +1,267 @@
+package timeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"npu/internal/problem"
+	"npu/internal/trace"
+	"npu/internal/trace/chrome"
+	"npu/internal/trace/gen"
+)
+
+func readText(text string) (*trace.Trace, error) {
+	return Read(context.Background(), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }, Options{})
+}
+
+func names(t *trace.Trace) (out []string) {
+	for _, s := range t.Spans.All() {
+		out = append(out, fmt.Sprintf("%s %d-%d", t.String(s.Name), s.Start, s.End))
+	}
+	return out
+}
+
+func TestRead_forgives(t *testing.T) {
+	const a, b = `{"ph":"X","name":"a","pid":1,"tid":2,"ts":1.5,"dur":2}`, `{"ph":"X","name":"b","pid":"x","tid":"y","ts":"5.001","dur":0.5}`
+	const both = "[a 1500-3500 b 5001-5501]"
+	for name, tt := range map[string]struct{ text, want string }{
+		"array":              {"[" + a + "," + b + "]", both},
+		"trailing comma":     {"[" + a + ",\n" + b + ",\n]", both},
+		"no end":             {"[" + a + "," + b, both},
+		"no end, comma":      {"[" + a + "," + b + ",", both},
+		"object":             {`{"x":{"traceEvents":[1]},"traceEvents":[` + a + "," + b + `],"more":[{}]}`, both},
+		"object, no end":     {`{"displayTimeUnit":"ns","traceEvents":[` + a + "," + b, both},
+		"byte order mark":    {"\ufeff[" + a + "," + b + "]", both},
+		"junk between":       {"[null, 3, " + a + `, "text", [1,[2]], ` + b + "]", both},
+		"duplicate keys":     {`[{"ph":"B","ph":"X","name":"a","pid":1,"tid":2,"ts":1.5,"dur":2}]`, "[a 1500-3500]"},
+		"escapes":            {`[{"ph":"X","name":"\u0041\"\\\/\ud83d\ude00\n\u12","pid":1,"tid":2,"ts":0,"dur":1}]`, "[A\"\\/😀\n\\u12 0-1000]"},
+		"control characters": {"[{\"ph\":\"X\",\"name\":\"a\tb\nc\",\"pid\":1,\"tid\":2,\"ts\":0,\"dur\":1}]", "[a\tb\nc 0-1000]"},
+		"braces in strings":  {`[{"ph":"X","name":"}]{[\\","pid":1,"tid":2,"ts":0,"dur":1,"args":{"x":"\"}"}}]`, "[}]{[\\ 0-1000]"},
+		"begin and end":      {`[{"ph":"B","name":"a","pid":1,"tid":1,"ts":1},{"ph":"B","name":"b","pid":1,"tid":1,"ts":2},{"ph":"E","pid":1,"tid":1,"ts":3},{"ph":"E","pid":1,"tid":1,"ts":4}]`, "[a 1000-4000 b 2000-3000]"},
+		"asynchronous":       {`[{"ph":"b","cat":"c","id":1,"name":"a","pid":1,"tid":1,"ts":1},{"ph":"e","cat":"c","id":1,"name":"a","pid":1,"tid":9,"ts":7}]`, "[a 1000-7000]"},
+		"Unix time":          {`[{"ph":"X","name":"a","pid":1,"tid":2,"ts":"1784177144514943.513","dur":13.520265625}]`, "[a 1784177144514943513-1784177144514957033]"},
+		"instants, counters": {`[{"ph":"i","name":"a","pid":1,"tid":2,"ts":1},{"ph":"C","name":"c","pid":1,"ts":1,"args":{"v":1.5,"w":"2"}}]`, "[]"},
+	} {
+		got, err := readText(tt.text)
+		if err != nil || fmt.Sprint(names(got)) != tt.want {
+			t.Errorf("%s: %v, %v, want %s", name, err, got, tt.want)
+		}
+	}
+}
+
+func TestRead_damage(t *testing.T) {
+	const a = `{"ph":"X","name":"a","pid":1,"tid":2,"ts":1,"dur":2}`
+	for name, tt := range map[string]struct {
+		text, want string
+		events     int // -1 for no trace at all
+	}{
+		"empty":          {"", "is empty", -1},
+		"no JSON":        {"hello", "no JSON array", -1},
+		"no events":      {`{"a":1}`, "no traceEvents", -1},
+		"cut in event":   {"[" + a + `,{"ph":"X","na`, "ends within the events; the 1 events before it are good", 1},
+		"cut in string":  {"[" + a + `,{"ph":"`, "ends within", 1},
+		"cut before":     {`{"stackFrames":{"a":"`, "ends within", -1},
+		"no value":       {`{"a"}`, "no value", -1},
+		"wrong brackets": {`[` + a + `,{"ph":"X"`, "ends within", 1},
+	} {
+		got, err := readText(tt.text)
+		if problem.ClassOf(err) != problem.Damaged || err == nil || !strings.Contains(err.Error(), tt.want) || (got != nil) != (tt.events >= 0) || got != nil && got.Spans.Len() != tt.events {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	bad := `[{"ph":"X","name":"a","pid":1,"tid":2,"ts":"x","dur":2},{"ph":"X","pid":1,"tid":1,"ts":1,"dur":-5},{"name":"no phase"},{"ph":"E","pid":1,"tid":1,"ts":1},{}]`
+	got, err := readText(bad)
+	if err != nil || got.Source.BadRecords != 5 || got.Spans.Len() != 0 {
+		t.Errorf("%v, %+v", err, got.Source)
+	}
+}
+
+func TestRead_msprof(t *testing.T) {
+	text := `[
+{"ph":"X","name":"conv","pid":5,"tid":3,"ts":"10.000","dur":4,"args":{"Task Type":"AI_CORE","Task Id":9,"Batch Id":1,"Model Id":4294967295,"connection_id":7}},
+{"ph":"X","name":"AscendCL@aclrtLaunchKernel","pid":2,"tid":88,"ts":"2.000","dur":3,"args":{"connection_id":7}},
+{"ph":"X","name":"hcom_allReduce_","pid":6,"tid":0,"ts":"11","dur":2,"args":{"count":1}},
+{"ph":"X","name":"Computing","pid":7,"tid":0,"ts":"10","dur":4},
+{"ph":"X","name":"Free","pid":7,"tid":1,"ts":"14","dur":1},
+{"ph":"X","name":"Iteration 3","cat":"Iteration Time","pid":5,"tid":70,"ts":"10","dur":40,"args":{}},
+{"ph":"C","name":"AI Core Freq","pid":8,"tid":0,"ts":"1","args":{"MHz":1650}},
+{"ph":"M","name":"process_name","pid":5,"tid":0,"args":{"name":"Ascend Hardware"}},{"ph":"M","name":"process_labels","pid":5,"args":{"labels":"NPU 4"}},
+{"ph":"M","name":"thread_name","pid":5,"tid":3,"args":{"name":"Stream 3"}},
+{"ph":"M","name":"process_name","pid":2,"args":{"name":"CANN"}},{"ph":"M","name":"process_labels","pid":2,"args":{"labels":"CPU"}},{"ph":"M","name":"thread_name","pid":2,"tid":88,"args":{"name":"Thread 88"}},
+{"ph":"M","name":"process_name","pid":6,"args":{"name":"Communication"}},{"ph":"M","name":"process_labels","pid":6,"args":{"labels":"NPU 4"}},{"ph":"M","name":"thread_name","pid":6,"tid":0,"args":{"name":"Group x Communication"}},
+{"ph":"M","name":"process_name","pid":7,"args":{"name":"Overlap Analysis"}},{"ph":"M","name":"process_labels","pid":7,"args":{"labels":"NPU 4"}},
+{"ph":"M","name":"process_name","pid":8,"args":{"name":"AI Core Freq"}},{"ph":"M","name":"process_labels","pid":8,"args":{"labels":"NPU 4"}}
+]`
+	tr, err := readText(text)
+	if err != nil || tr.Tasks.Len() != 2 || tr.Spans.Len() != 1 || tr.Counters.Len() != 1 {
+		t.Fatalf("%v, %+v", err, tr)
+	}
+	k := tr.Tasks.At(0)
+	if k.Kind != trace.KernelAICore || tr.String(k.Name) != "conv" || k.Device != 4 || k.Stream != 3 || k.Task != 1<<16|9 || k.Submit != 5000 || k.Thread != 1 || k.Flags != 0 {
+		t.Errorf("%+v", k)
+	}
+	if c := tr.Tasks.At(1); c.Kind != trace.Communication || c.Flags&trace.FlagPart == 0 || c.Stream < 1<<30 {
+		t.Errorf("%+v", c)
+	}
+	if s := tr.Spans.At(0); s.Stream != 3 || s.Task != k.Task {
+		t.Errorf("%+v", s)
+	}
+	want := []trace.Step{{Name: "Iteration 3", Type: "iteration", Total: 40000}, {Name: "overlap analysis", Type: "device", Index: "4", Computing: 4000, Free: 1000}}
+	if !slices.Equal(tr.Source.Steps, want) || tr.Source.Format != "msprof JSON" || tr.Threads[0].Name != "CANN tid 88" {
+		t.Errorf("%+v, %v", tr.Source, tr.Threads)
+	}
+}
+
+// What this program writes as Chrome JSON it reads again: all rows, and what the format has a place for.
+func TestRead_ownTraces(t *testing.T) {
+	shift := func(t *trace.Trace, by int64) *trace.Trace {
+		r := trace.NewRecorder()
+		r.SetMeta(t.Meta)
+		for _, k := range t.Tasks.All() {
+			k.Submit, k.Ready, k.Start, k.End = k.Submit+by, k.Ready+by, k.Start+by, k.End+by
+			k.Name, k.Op = r.Intern(t.String(k.Name)), r.Intern(t.String(k.Op))
+			k.Acct = r.AddAccount(trace.Account{Total: t.Account(k.Acct).Total})
+			r.Tasks([]trace.Task{k})
+		}
+		for _, s := range t.Spans.All() {
+			c := *s
+			c.Start, c.End, c.Name = c.Start+by, c.End+by, r.Intern(t.String(c.Name))
+			r.Spans([]trace.Span{c})
+		}
+		for _, c := range t.Counters.All() {
+			v := *c
+			v.Time, v.Name = v.Time+by, r.Intern(t.String(v.Name))
+			r.Counters([]trace.Counter{v})
+		}
+		for _, s := range t.Streams {
+			r.NameStream(s.Device, s.ID, s.Name, 0)
+		}
+		for _, th := range t.Threads {
+			r.NameThread(th.ID, th.Name)
+		}
+		return r.Finish()
+	}
+	for _, by := range []int64{0, 1_700_000_000_000_000_000} {
+		want := shift(gen.Trace(gen.Options{Tasks: 2000, Devices: 2, Streams: 3}), by)
+		var b bytes.Buffer
+		if err := chrome.Write(&b, want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readText(b.String())
+		if err != nil || got.Source.Format != "npu Chrome trace" || got.Meta != want.Meta {
+			t.Fatalf("%v, %+v, %+v", err, got.Source, got.Meta)
+		}
+		if got.Tasks.Len() != want.Tasks.Len() || got.Spans.Len() != want.Spans.Len() || got.Counters.Len() != want.Counters.Len() {
+			t.Fatalf("%d tasks, %d calls, %d values", got.Tasks.Len(), got.Spans.Len(), got.Counters.Len())
+		}
+		text := func(t *trace.Trace, k trace.Task) string {
+			a := t.Account(k.Acct)
+			label, op := t.Label(&k), t.String(k.Op)
+			k.Name, k.Op, k.Acct = 0, 0, 0
+			return fmt.Sprint(k, label, op, a)
+		}
+		for i, k := range got.Tasks.All() {
+			if x, y := text(got, k), text(want, want.Tasks.At(i)); x != y {
+				t.Fatalf("task %d is %s, want %s", i, x, y)
+			}
+		}
+		for i, s := range got.Spans.All() {
+			w := *want.Spans.At(i)
+			x, y := *s, w
+			x.Name, y.Name = 0, 0
+			// A call that submitted nothing does not say its device.
+			if y.Task == trace.NoTask {
+				x.Device, y.Device = 0, 0
+			}
+			if x != y || got.String(s.Name) != want.String(w.Name) {
+				t.Fatalf("call %d is %+v %s, want %+v %s", i, x, got.String(s.Name), y, want.String(w.Name))
+			}
+		}
+		for i, c := range got.Counters.All() {
+			if w := want.Counters.At(i); c.Time != w.Time || c.Value != w.Value || got.String(c.Name) != want.String(w.Name) || c.Device != w.Device {
+				t.Fatalf("value %d is %+v, want %+v", i, c, w)
+			}
+		}
+		if !slices.Equal(got.Streams, want.Streams) || !slices.Equal(got.Threads, want.Threads) {
+			t.Errorf("%v, %v; want %v, %v", got.Streams, got.Threads, want.Streams, want.Threads)
+		}
+	}
+}
+
+func TestRead_interrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("[]")), nil }
+	if _, err := Read(ctx, open, Options{}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(`[{"ph":"X","name":"a","pid":1,"tid":2,"ts":1.5,"dur":2,"args":{"Task Type":"AI_CORE","connection_id":3}},{"ph":"M","name":"process_name","pid":1,"args":{"name":"Ascend Hardware"}}]`)
+	f.Add(`{"otherData":{"writer":"npu","base_ns":5},"traceEvents":[{"ph":"X","cat":"task","name":"\u0041","pid":2,"tid":1,"ts":-1e3,"dur":1,"args":{"kind":"NOP"}}]}`)
+	f.Add(`[{"ph":"B","pid":1,"tid":1,"ts":1},{"ph":"E","pid":1,"tid":1,"ts":3},{"ph":"C","name":"c","ts":1,"args":{"v":1e400}},{"ph":"b","id":1,"ts":1},`)
+	f.Fuzz(func(t *testing.T, text string) {
+		tr, err := readText(text)
+		if tr != nil && (tr.Tasks.Len()+tr.Spans.Len())*10 > len(text) {
+			t.Errorf("%d rows of %d bytes", tr.Tasks.Len()+tr.Spans.Len(), len(text))
+		}
+		// What encoding/json accepts as a list of events is never damaged.
+		var events []map[string]any
+		if json.Unmarshal([]byte(text), &events) == nil && text != "null" && err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	})
+}
+
+func benchText(n int) []byte {
+	var b bytes.Buffer
+	b.WriteString("[")
+	for i := range n {
+		fmt.Fprintf(&b, `{"name": "PYPTO_mul_kernel_%d", "pid": 19291552, "tid": %d, "ts": "1784164915%06d.511", "dur": 221.7244375, "ph": "X", "args": {"Model Id": 4294967295, "Task Type": "KERNEL_AIVEC", "Physic Stream Id": 46, "Task Id": %d, "Batch Id": 0, "Subtask Id": 0, "connection_id": %d}},`+"\n", i%50, i%8, i, i%65536, i)
+		fmt.Fprintf(&b, `{"name": "AscendCL@aclrtLaunchKernel", "pid": 19291391, "tid": 18839, "ts": "1784164915%06d.101", "dur": 1.22, "ph": "X", "args": {"Thread Id": 18839, "Mode": "ACL_RTS", "level": "acl", "id": "aclrtLaunchKernel", "item_id": "0", "connection_id": %d}},`+"\n", i, i)
+	}
+	b.WriteString(`{"name": "process_name", "pid": 19291552, "tid": 0, "ph": "M", "args": {"name": "Ascend Hardware"}}]`)
+	return b.Bytes()
+}
+
+// The partner is encoding/json with its streaming decoder, which people use for such files.
+func BenchmarkRead(b *testing.B) {
+	text := benchText(100_000)
+	b.Run("timeline", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := Read(context.Background(), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }, Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("encoding-json", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			d := json.NewDecoder(bytes.NewReader(text))
+			if _, err := d.Token(); err != nil {
+				b.Fatal(err)
+			}
+			for d.More() {
+				var e struct {
+					Name, Ph string
+					Ts       json.RawMessage
+					Dur      float64
+					Pid, Tid int64
+					Args     map[string]any
+				}
+				if err := d.Decode(&e); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+}
