@@ -18,13 +18,14 @@ type socOptions struct {
 func newSocCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "soc",
-		Short: "Show the chips that can be simulated",
+		Short: "Show the chips that can be simulated, and how far their times can be trusted",
 		Example: `  npu soc list
-  npu soc show 910B3`,
+  npu soc show 910B3
+  npu soc check kernel_details.csv`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newSocListCmd(a), newSocShowCmd(a))
+	c.AddCommand(newSocListCmd(a), newSocShowCmd(a), newSocFitCmd(a), newSocCheckCmd(a))
 	return c
 }
 

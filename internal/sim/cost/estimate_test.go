@@ -32,6 +32,9 @@ func drawWork(t *rapid.T) cost.Work {
 		M: dim("m"), N: dim("n"), K: dim("k"), Batch: dim("batch"), MacType: rapid.SampledFrom(types).Draw(t, "mac"),
 		VectorOps: big("vec"), VectorType: rapid.SampledFrom(types).Draw(t, "vectype"), ScalarOps: big("scalar") / 64,
 		ReadBytes: big("read"), WriteBytes: big("write"), WeightBytes: big("weights"),
+		Elements: big("elements"), Runs: big("runs") / 64, Cold: rapid.Bool().Draw(t, "cold"), HF32: rapid.Bool().Draw(t, "hf32"),
+		TransA: rapid.Bool().Draw(t, "transA"), TransB: rapid.Bool().Draw(t, "transB"),
+		Type: rapid.SampledFrom([]string{"", "MatMulV2", "Add", "ReduceSumD", "Slice", "Unheard", "Cos"}).Draw(t, "type"),
 	}
 }
 
@@ -84,7 +87,7 @@ func TestEstimate_moreWorkIsNeverFaster(t *testing.T) {
 		less := drawWork(t)
 		less.WeightBytes = min(less.WeightBytes, less.ReadBytes)
 		more := less
-		fields := []*int64{&more.M, &more.N, &more.K, &more.Batch, &more.VectorOps, &more.ScalarOps, &more.ReadBytes, &more.WriteBytes, &more.WeightBytes}
+		fields := []*int64{&more.M, &more.N, &more.K, &more.Batch, &more.VectorOps, &more.ScalarOps, &more.ReadBytes, &more.WriteBytes, &more.WeightBytes, &more.Runs}
 		p := rapid.SampledFrom(fields).Draw(t, "field")
 		*p += int64(rapid.Uint64Range(1, 1<<rapid.IntRange(0, 20).Draw(t, "bits")).Draw(t, "more"))
 		if more.WeightBytes > more.ReadBytes {

@@ -35,8 +35,8 @@ var fittedRows = sync.OnceValue(func() []Fitted {
 
 var embedded = sync.OnceValue(func() *Profile { return NewProfile(fittedRows()) })
 
-// Embedded is the profile that Estimate uses.
-func Embedded() *Profile { return embedded() }
+// Embedded are the rows of the profile that Estimate uses.
+func Embedded() []Fitted { return slices.Clone(fittedRows()) }
 
 // NewProfile makes a profile of fitted rows.
 func NewProfile(rows []Fitted) *Profile {

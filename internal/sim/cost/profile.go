@@ -84,15 +84,21 @@ func (p *Profile) Set(s Scope, c Constants) {
 	}
 }
 
+// Has says whether the scope has constants of its own.
+func (p *Profile) Has(s Scope) bool {
+	_, ok := p.at[s]
+	return ok
+}
+
 // MeasuredAs is the chip whose constants hold for this one: itself, or a measured one of the same family with as many
-// cores. Empty: none, constants of any chip hold.
+// cores and as much L2. Empty: none, constants of any chip hold.
 func (p *Profile) MeasuredAs(chip *soc.Chip) string {
 	name := ""
 	for _, c := range p.chips {
 		if c.Name == chip.Name {
 			return c.Name
 		}
-		if name == "" && c.Short == chip.Short && c.AICores == chip.AICores {
+		if name == "" && c.Short == chip.Short && c.AICores == chip.AICores && c.L2Bytes == chip.L2Bytes {
 			name = c.Name
 		}
 	}

@@ -5,7 +5,9 @@ package fit
 import (
 	"cmp"
 	"math"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"npu/internal/sim/cost"
 	"npu/internal/sim/cost/measured"
@@ -15,6 +17,7 @@ import (
 // Sample is one kernel on one set of shapes, measured on a chip.
 type Sample struct {
 	Chip *soc.Chip
+	File string // base name
 	*measured.Shape
 }
 
@@ -22,7 +25,7 @@ type Sample struct {
 func Samples(chip *soc.Chip, f *measured.File) []Sample {
 	list := make([]Sample, len(f.Shapes))
 	for i, s := range f.Shapes {
-		list[i] = Sample{chip, s}
+		list[i] = Sample{chip, filepath.Base(f.Path), s}
 	}
 	return list
 }
@@ -41,6 +44,9 @@ func (s Sample) with(c cost.Constants) int64 {
 // less it follows its class. The memory's rate is one for all, so it hardly moves. Chosen by leaving shapes out; half
 // or twice as much changes little.
 var stiffness = [...]float64{cost.Start: 1, cost.Stream: 8, cost.L2Gain: 0.5, cost.Instr: 0.25, cost.Run: 0.5, cost.Cube: 0.5, cost.TransA: 0.5, cost.TransB: 0.5}
+
+// helps is by how much a constant must lower the loss to be kept: two percent of one shape's time.
+const helps = 0.02
 
 // limits keep constants where they mean something.
 var limits = map[cost.Constant][2]int64{
@@ -86,7 +92,7 @@ func fit(samples []Sample, only *Sample) []cost.Fitted {
 			}
 			c := improve(p, g.scope, g.samples, l.which(g.samples[0]))
 			p.Set(g.scope, c)
-			rows = append(rows, cost.Fitted{Scope: g.scope, Constants: c, Shapes: len(g.samples)})
+			rows = append(rows, cost.Fitted{Scope: g.scope, Constants: c, Shapes: len(g.samples), Origin: origin(g.samples)})
 		}
 	}
 	return rows
@@ -108,6 +114,18 @@ func (s Sample) at(chip, name string) cost.Scope {
 		return cost.Scope{}
 	}
 	return cost.Scope{Chip: chip, Name: name}
+}
+
+// origin lists the files of samples.
+func origin(samples []Sample) string {
+	var files []string
+	for _, s := range samples {
+		if !slices.Contains(files, s.File) {
+			files = append(files, s.File)
+		}
+	}
+	slices.Sort(files)
+	return strings.Join(files, ", ")
 }
 
 type group struct {
@@ -194,6 +212,14 @@ func improve(p *cost.Profile, scope cost.Scope, samples []Sample, which []cost.C
 		}
 		if best >= before-1e-6 {
 			break
+		}
+	}
+	// What hardly helps is left to the level above.
+	for _, k := range which {
+		without := c
+		without[k] = 0
+		if l := loss(without); c[k] > 0 && l < best+helps {
+			best, c = l, without
 		}
 	}
 	return c

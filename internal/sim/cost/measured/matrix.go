@@ -2,6 +2,7 @@ package measured
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"npu/internal/tensor"
@@ -53,8 +54,9 @@ func (o *operation) matmul() error {
 	batch := max(a.batch, b.batch, c.batch)
 	w := &o.w
 	w.M, w.N, w.Batch = c.rows, c.cols, batch
-	// Storage formats pad, so that sizes agree only up to a block.
-	same := func(x, y int64) bool { return x == y || (x+31)/32 == (y+31)/32 }
+	// Fractal formats pad, so that sizes agree only up to a block.
+	padded := slices.ContainsFunc([]Operand{o.in[0], o.in[1], o.out[0]}, func(x Operand) bool { return x.Format == "FRACTAL_NZ" })
+	same := func(x, y int64) bool { return x == y || padded && (x+31)/32 == (y+31)/32 }
 	switch {
 	case same(a.rows, c.rows) && same(b.rows, a.cols) && same(b.cols, c.cols):
 		w.K = a.cols
