@@ -123,7 +123,7 @@ func TestRead_tablesThatMayBeMissing(t *testing.T) {
 }
 
 func TestRead_damagedPagesKeepTheRest(t *testing.T) {
-	path := made(t, small+"CREATE TABLE HBM (deviceId, timestampNs, bandwidth);"+strings.Repeat("INSERT INTO HBM VALUES (1,2,3);", 200))
+	path := made(t, small+"CREATE TABLE HBM (deviceId, timestampNs, bandwidth);"+"BEGIN;"+strings.Repeat("INSERT INTO HBM VALUES (1,2,3);", 200)+"COMMIT;")
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
