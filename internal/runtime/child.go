@@ -31,7 +31,7 @@ func (th *Thread) Go(f func(*Thread) error) (*Child, error) {
 		// The end of the thread happens in virtual time: whoever waits for it goes on then.
 		child.detach(func() {
 			c.ended = true
-			th.rt.machine.Signal(&c.cond)
+			child.rt.machine.Signal(&c.cond)
 		})
 	}()
 	return c, nil

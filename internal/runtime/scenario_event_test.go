@@ -322,3 +322,30 @@ func TestN02_valueWait(t *testing.T) {
 	// A kernel's write releases a wait as well.
 	r.ok(r.ValueWait(r.counter, 4, sim.WaitEQ, s1), r.inc(s2), r.SynchronizeStream(s1))
 }
+
+// A wait belongs to one record, also when a later record on another stream comes first.
+func TestWait_recordsOutOfOrder(t *testing.T) {
+	r := newRig(t, Config{})
+	for _, e := range []*Event{r.event(softEvent, EventSync|EventTimeLine), r.event(plainEvent, 0)} {
+		slow, fast, s := r.stream(), r.stream(), r.stream()
+		t0 := r.Clock()
+		r.ok(r.LaunchKernel(r.long, nil, slow), r.RecordEvent(e, slow), r.WaitEvent(s, e), r.RecordEvent(e, fast), r.SynchronizeEvent(e))
+		if c := r.Clock() - t0; c > 10*ms {
+			t.Errorf("the second record was reached after %d ns", c)
+		}
+		r.ok(r.SynchronizeStream(s))
+		if c := r.Clock() - t0; c < 50*ms {
+			t.Errorf("the wait for the first record ended after %d ns, with the second one", c)
+		}
+	}
+	// A record that an abort has dropped releases nobody, the next one does.
+	e := r.event(softEvent, EventSync)
+	a, b := r.stream(), r.stream()
+	r.ok(r.LaunchKernel(r.long, nil, a), r.RecordEvent(e, a), r.WaitEvent(b, e))
+	r.Work(ms)
+	r.ok(r.AbortStream(a), r.RecordEvent(e, a), r.SynchronizeEvent(e))
+	if done := must[bool](t)(r.QueryStream(b)); done {
+		t.Error("the wait for the dropped record passed")
+	}
+	r.ok(r.DestroyStreamForce(b))
+}

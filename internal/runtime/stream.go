@@ -303,12 +303,13 @@ func (th *Thread) AbortStream(s *Stream) (err error) {
 	if err = th.ownStream(s, callAbortStream); err != nil {
 		return err
 	}
+	start := th.Clock()
 	err = th.port.Call(func() {
 		if s.destroyed.Load() {
 			return
 		}
 		// From this instant on the stream refuses; what other threads have submitted without knowing is dropped.
-		s.abortTo.Store(th.rt.machine.Now() + abortNs)
+		s.abortTo.Store(start + abortNs)
 		s.open.Store(nil)
 		th.rt.machine.Abort(s.q, abortNs)
 	})

@@ -65,7 +65,12 @@ func (m *Machine) drop(q *Queue, to uint64) {
 	for q.cur < to {
 		d := q.desc()
 		switch d.kind() {
-		case trace.EventRecord, trace.EventWait, trace.EventReset:
+		case trace.EventRecord:
+			e := m.event(d[5])
+			e.lost = append(e.lost, d[6])
+			e.count(d[6])
+			m.passed(e)
+		case trace.EventWait, trace.EventReset:
 			m.passed(m.event(d[5]))
 		case trace.HostFunc:
 			if b := m.mailboxes[d[5]]; b.Lost != nil {

@@ -154,7 +154,7 @@ func (m *Machine) request(p *Port) {
 		r.queue.waiters = append(r.queue.waiters, p)
 		r.queue.minWait = min(r.queue.minWait, r.pos)
 	case waitEvent:
-		if r.event.gen >= r.pos {
+		if r.event.has(r.pos) {
 			m.releaseEvent(p, r.event, r.clock)
 			return
 		}

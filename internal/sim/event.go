@@ -1,15 +1,21 @@
 package sim
 
-// Event is a hardware event. It is a generation counter: a record raises it, a wait passes once it has reached the
-// wanted generation, several waiters with one record. It is also a flag, for descriptors that name generation 0: a
-// record sets it, a reset clears it, a wait passes while it is set.
+import "slices"
+
+// Event is a hardware event. It remembers which generations were recorded; a wait passes once the one that it names was,
+// several waiters with one record. Records of several queues may come in any order. It is also a flag, for waits that
+// name generation 0: a record sets it, a reset clears it, a wait passes while it is set.
 type Event struct {
 	dev    *Device
 	id     uint32
 	flag   bool
-	gen    uint64
-	clear  uint64 // generation at the last reset
-	t      int64  // when it reached gen
+	gen    uint64   // all generations up to this were recorded,
+	ahead  []uint64 // and these,
+	lost   []uint64 // but not these, whose records were dropped
+	latest uint64   // generation of the last record
+	top    uint64   // greatest generation that was recorded
+	t      int64    // when that was
+	clear  uint64   // greatest generation at the last reset
 	queues []*Queue
 	ports  []*Port
 	from   *Queue // of the latest record, with its position: whoever waits on the host hears of faults before it
@@ -76,8 +82,31 @@ func (m *Machine) passed(e *Event) {
 // ID is the operand of record, wait and reset descriptors.
 func (e *Event) ID() uint64 { return uint64(e.id) }
 
-// Reached is the generation that the event has reached and when. Call it from Port.Call.
-func (e *Event) Reached() (gen uint64, t int64) { return e.gen, e.t }
+// Reached is the greatest generation that was recorded and when. Call it from Port.Call.
+func (e *Event) Reached() (gen uint64, t int64) { return e.top, e.t }
+
+// has says whether generation gen was recorded.
+func (e *Event) has(gen uint64) bool {
+	if gen > e.gen {
+		return slices.Contains(e.ahead, gen)
+	}
+	return !slices.Contains(e.lost, gen)
+}
+
+// count marks generation gen as recorded, or as one that never will be.
+func (e *Event) count(gen uint64) {
+	if gen != e.gen+1 {
+		e.ahead = append(e.ahead, gen)
+		return
+	}
+	for e.gen++; ; e.gen++ {
+		i := slices.Index(e.ahead, e.gen+1)
+		if i < 0 {
+			return
+		}
+		e.ahead = slices.Delete(e.ahead, i, i+1)
+	}
+}
 
 // Cleared is the generation that the last reset has cleared. Call it from Port.Call.
 func (e *Event) Cleared() uint64 { return e.clear }
@@ -91,16 +120,17 @@ func (e *Event) Through() uint64 { return e.done }
 // recordEvent raises e at the present instant and lets go who waited for it. It returns the generation reached.
 func (m *Machine) recordEvent(q *Queue, e *Event, gen uint64) uint64 {
 	if gen == 0 {
-		gen = e.gen + 1
+		gen = e.top + 1
 	}
-	e.flag = true
-	if gen > e.gen {
-		e.gen, e.t = gen, m.now
+	e.count(gen)
+	e.flag, e.latest = true, gen
+	if gen > e.top {
+		e.top, e.t = gen, m.now
 	}
 	e.from, e.pos = q, q.cur
 	k := 0
 	for _, w := range e.queues {
-		if w.desc()[6] <= e.gen {
+		if g := w.desc()[6]; g == 0 || e.has(g) {
 			m.stepLater(w, m.now+gap)
 		} else {
 			e.queues[k] = w
@@ -110,7 +140,7 @@ func (m *Machine) recordEvent(q *Queue, e *Event, gen uint64) uint64 {
 	e.queues = e.queues[:k]
 	k = 0
 	for _, p := range e.ports {
-		if p.dev.pos <= e.gen {
+		if e.has(p.dev.pos) {
 			m.releaseEvent(p, e, m.now)
 		} else {
 			e.ports[k] = p
@@ -138,9 +168,9 @@ func (m *Machine) releaseEvent(p *Port, e *Event, t int64) {
 func (m *Machine) waitEvent(q *Queue, e *Event, d *Desc) bool {
 	switch {
 	case d[6] == 0 && e.flag:
-		d[6] = e.gen // which record it was, for the trace
+		d[6] = e.latest // which record it was, for the trace
 		return true
-	case d[6] != 0 && e.gen >= d[6]:
+	case d[6] != 0 && e.has(d[6]):
 		return true
 	}
 	m.hold(q, d[7])

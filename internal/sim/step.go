@@ -79,7 +79,7 @@ func (m *Machine) step(q *Queue) {
 			}
 		case trace.EventReset:
 			e := m.event(d[5])
-			e.flag, e.clear = false, e.gen
+			e.flag, e.clear = false, e.top
 		case trace.NotifyRecord:
 			m.recordNotify(m.notify(q, d[5]))
 		case trace.NotifyWait:
