@@ -60,6 +60,9 @@ func openOffline(path string, o Options) (*Model, error) {
 		m.SocGuess = src.GuessSoc()
 	}
 	m.Notes = append(m.Notes, b.Notes...)
+	if n := len(b.Timed); n > 0 {
+		m.Notes = append(m.Notes, fmt.Sprintf("times only, no result: the meaning of %d operator(s) is not known", n))
+	}
 	for _, t := range b.Timed {
 		m.Notes = append(m.Notes, "timed only: "+t)
 	}

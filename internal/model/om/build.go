@@ -142,7 +142,10 @@ func (b *builder) inputs(root *GraphDef, shapes map[string]tensor.Shape) (map[*O
 		}
 		v := &graph.Value{Name: p.Name, DType: t, Shape: s, Known: true}
 		b.g.Inputs = append(b.g.Inputs, v)
-		a.v = v
+		var err error
+		if a.v, err = b.unpack(v, a.d); err != nil {
+			return nil, problem.Failedf("input %q: %w", p.Name, err)
+		}
 		args[o] = a
 	}
 	for name := range shapes {
@@ -181,6 +184,11 @@ func (b *builder) outputs(root *GraphDef, outs []val) error {
 		if i < len(names) {
 			name = names[i]
 		}
+		stored, err := b.pack(o.v, o.d)
+		if err != nil {
+			return problem.Failedf("output %q: %w", name, err)
+		}
+		o.v = stored
 		n := &graph.Node{Name: name + "/output", Op: "Identity", In: []*graph.Value{o.v}, Attrs: kernels.Attrs{}, Origin: []string{name}}
 		v := &graph.Value{Name: name, DType: o.v.DType, Shape: o.v.Shape, Known: true, Producer: n}
 		n.Out = []*graph.Value{v}
@@ -232,6 +240,11 @@ func (b *builder) graph(def *GraphDef, grp *Group, args map[*OpDef]val) ([]val, 
 		}
 	}
 	var outs []val
+	for _, o := range def.Ops {
+		if branching(o.Type) && !(b.gear >= 0 && o.Type == "StreamSwitch") {
+			b.out.Timed = append(b.out.Timed, fmt.Sprintf("%s (%s): its branches depend on data", o.Name, o.Type))
+		}
+	}
 	for _, o := range ops {
 		if isData(o) {
 			s.made[o.Name] = []val{args[o]}
@@ -239,9 +252,18 @@ func (b *builder) graph(def *GraphDef, grp *Group, args map[*OpDef]val) ([]val, 
 		}
 		if o.Type == "NetOutput" {
 			for i := range o.Inputs {
-				if v := s.input(o, i); v.v != nil || v.d != nil {
-					outs = append(outs, v)
+				v := s.input(o, i)
+				if v.v == nil && v.d == nil {
+					continue
 				}
+				if i < len(o.In) && v.v != nil && !v.loose {
+					w, err := b.feed(b.g, o.Name+"/view", v, o.In[i])
+					if err != nil {
+						return nil, fmt.Errorf("output %d: %w", i, err)
+					}
+					v.v, v.d = w, o.In[i]
+				}
+				outs = append(outs, v)
 			}
 			continue
 		}
@@ -252,6 +274,16 @@ func (b *builder) graph(def *GraphDef, grp *Group, args map[*OpDef]val) ([]val, 
 		s.made[o.Name] = made
 	}
 	return outs, nil
+}
+
+// branching says that an operator decides on the device what runs after it. Its arms write the same memory, which a
+// dense graph does not show.
+func branching(t string) bool {
+	switch t {
+	case "LabelSwitchByIndex", "LabelSwitch", "StreamSwitch", "Switch", "RefSwitch", "LoopCond", "Enter", "RefEnter", "NextIteration", "RefNextIteration":
+		return true
+	}
+	return false
 }
 
 // wanted leaves out operators that no output depends on: those of other gears.
