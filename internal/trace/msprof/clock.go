@@ -25,10 +25,11 @@ func (c *clock) at(count uint64) int64 {
 	ns, rest := scale(count-c.zero, c.hz)
 	// The vendor's tools add base in floats, whose steps at that time make some last nanoseconds whole. People compare
 	// with their numbers.
-	if t := c.base + ns; c.base > 0 && t > 0 && float64(rest)/float64(c.hz) >= 1-math.Ldexp(1, bits.Len64(uint64(t))-54) {
-		ns++
+	t := c.base + ns
+	if part := float64(rest) / float64(c.hz); part > 0.9 && c.base > 0 && t > 0 && part >= 1-math.Ldexp(1, bits.Len64(uint64(t))-54) {
+		t++
 	}
-	return c.base + ns
+	return t
 }
 
 // scale is ticks of so many hertz in nanoseconds, cut off, and what is left over in parts of hz.

@@ -103,6 +103,7 @@ func (d *deviceData) read(ctx context.Context) error {
 			return err
 		}
 	}
+	d.settle()
 	d.batches()
 	d.addMarks()
 	return nil

@@ -119,7 +119,7 @@ func (f *folder) records(ctx context.Context, kind string, size int, take func(r
 		for k < len(list) && list[k].stream == list[0].stream {
 			k++
 		}
-		in := &chain{ctx: ctx, list: list[:k]}
+		in := &sliceReader{ctx: ctx, list: list[:k]}
 		r := bufio.NewReaderSize(in, 1<<18)
 		for {
 			rec, err := r.Peek(size)
@@ -143,20 +143,20 @@ func (f *folder) records(ctx context.Context, kind string, size int, take func(r
 
 // text is the content of a stream of text, up to limit bytes.
 func (f *folder) text(ctx context.Context, kind string, limit int64) (string, error) {
-	in := &chain{ctx: ctx, list: f.kinds[kind]}
+	in := &sliceReader{ctx: ctx, list: f.kinds[kind]}
 	defer in.close()
 	b, err := io.ReadAll(io.LimitReader(in, limit))
 	return string(b), err
 }
 
-// chain reads slices one after the other, with one file open at a time.
-type chain struct {
+// sliceReader reads slices one after the other, with one file open at a time.
+type sliceReader struct {
 	ctx  context.Context
 	list []slice
 	open *os.File
 }
 
-func (s *chain) Read(p []byte) (int, error) {
+func (s *sliceReader) Read(p []byte) (int, error) {
 	for {
 		if err := s.ctx.Err(); err != nil {
 			return 0, err
@@ -182,7 +182,7 @@ func (s *chain) Read(p []byte) (int, error) {
 	}
 }
 
-func (s *chain) close() {
+func (s *sliceReader) close() {
 	if s.open != nil {
 		s.open.Close()
 		s.open = nil

@@ -166,7 +166,9 @@ func (h *hostData) order() {
 	slices.SortStableFunc(h.nodes, func(a, b node) int {
 		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.count, b.count))
 	})
-	slices.SortStableFunc(h.tracks, func(a, b track) int { return cmp.Compare(a.count, b.count) })
+	if byTime := func(a, b track) int { return cmp.Compare(a.count, b.count) }; !slices.IsSortedFunc(h.tracks, byTime) {
+		slices.SortStableFunc(h.tracks, byTime)
+	}
 	type key struct {
 		device uint16
 		stream uint32

@@ -222,7 +222,7 @@ func TestIDs(t *testing.T) {
 		toStream, toTask uint32
 	}{
 		{true, 0, 32769, 46, 46, 1}, {true, 3, 32769, 46, 1, 46}, {true, 0, 46, 3, 46, 3}, {false, 0, 46, 3, 46, 3},
-		{false, 0, 0x1000 | 5, 7, 4096 % 2048 + 5, 7}, {false, 0, 0x2000 | 0x123, 0xF005, 5, 0xF123},
+		{false, 0, 0x1000 | 5, 7, 4096%2048 + 5, 7}, {false, 0, 0x2000 | 0x123, 0xF005, 5, 0xF123},
 	} {
 		if s, id := (ids{tt.expand}).decode(tt.sqe, tt.stream, tt.id); s != tt.toStream || id != tt.toTask {
 			t.Errorf("%+v: stream %d task %#x", tt, s, id)

@@ -3,7 +3,6 @@ package msprof
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"npu/internal/trace"
 	"npu/internal/trace/ascend"
@@ -12,34 +11,30 @@ import (
 // matcher finds the host's record of a device task.
 type matcher struct {
 	host *hostData
-	rows map[matchKey][]int32 // tracks by time
+	rows *chain // tracks by time
 	links
 	used    []bool
+	types   map[uint32]taskType
+	names   map[uint64]trace.StringID
 	words   *ascend.Words
 	offset  int64
 	threads map[uint32]uint16
 }
 
-type matchKey struct {
-	device     uint16
-	stream, id uint32
-}
-
 func newMatcher(h *hostData, l links, rec *trace.Recorder, offset int64, v6 bool) *matcher {
-	m := &matcher{host: h, rows: map[matchKey][]int32{}, links: l, used: make([]bool, len(h.tracks)), words: ascend.NewWords(), offset: offset, threads: h.threads(rec)}
+	m := &matcher{host: h, rows: newChain(len(h.tracks)), links: l, types: map[uint32]taskType{}, names: map[uint64]trace.StringID{}, used: make([]bool, len(h.tracks)), words: ascend.NewWords(), offset: offset, threads: h.threads(rec)}
 	for i := range h.tracks {
-		k := m.key(&h.tracks[i], v6)
-		m.rows[k] = append(m.rows[k], int32(i))
+		m.rows.add(m.key(&h.tracks[i], v6), int32(i))
 	}
 	return m
 }
 
 // key is how a device names the task. Chips of generation 6 number tasks over all streams.
-func (m *matcher) key(t *track, v6 bool) matchKey {
+func (m *matcher) key(t *track, v6 bool) uint64 {
 	if v6 {
-		return matchKey{t.device, 0, t.batch<<16 | t.id}
+		return rowKey(t.device, 0, t.batch<<16|t.id)
 	}
-	return matchKey{t.device, t.stream, t.id}
+	return rowKey(t.device, t.stream, t.id)
 }
 
 // flipWord is what the mark of a wrap looks like on the device. The host does not describe it under its own ids.
@@ -51,25 +46,44 @@ const slack = 100_000
 // find is the track of t: the last with its ids, and of its batch where there is one, that was submitted before t ended. A
 // sunk graph runs again without a new record, so one track may have many tasks.
 func (m *matcher) find(device uint16, t *task, end int64) int32 {
-	list := m.rows[matchKey{device, t.stream, t.id}]
-	at, _ := slices.BinarySearchFunc(list, end+slack, func(row int32, end int64) int {
-		if m.host.clock.at(m.host.tracks[row].count)+m.offset <= end {
-			return -1
-		}
-		return 1
-	})
-	for i := at - 1; i >= 0 && i >= at-64; i-- {
-		if m.host.tracks[list[i]].batch == t.batch {
-			return list[i]
+	early := func(row int32) bool { return m.host.clock.at(m.host.tracks[row].count)+m.offset <= end+slack }
+	at := m.rows.latest(rowKey(device, t.stream, t.id), early)
+	for i, steps := at, 0; i >= 0 && steps < 64; i, steps = m.rows.before[i], steps+1 {
+		if m.host.tracks[i].batch == t.batch {
+			return i
 		}
 	}
-	if at > 0 {
-		return list[at-1]
-	}
-	return -1
+	return at
 }
 
-// tasks records the tasks of the device.
+// taskType is what a number of task_track stands for.
+type taskType struct {
+	word   string
+	kind   trace.Kind
+	engine trace.Engine
+}
+
+func (m *matcher) typeOf(number uint32) taskType {
+	t, ok := m.types[number]
+	if !ok {
+		t.word = m.host.dict.taskType(number)
+		t.kind, t.engine = m.words.Kind(t.word)
+		m.types[number] = t
+	}
+	return t
+}
+
+// name is the string of a hash.
+func (m *matcher) name(rec *trace.Recorder, hash uint64) trace.StringID {
+	id, ok := m.names[hash]
+	if !ok {
+		id = rec.Intern(m.host.dict.name(hash))
+		m.names[hash] = id
+	}
+	return id
+}
+
+// record records the tasks of the device.
 func (d *deviceData) record(m *matcher) {
 	accounts := d.accounts()
 	batch := make([]trace.Task, 0, 1024)
@@ -83,16 +97,21 @@ func (d *deviceData) record(m *matcher) {
 			d.bad++
 			continue
 		}
-		word := d.sqeName(t.sqe)
+		var what taskType
 		row := m.find(d.number, t, k.End)
+		if row >= 0 {
+			what = m.describe(rec, row, &k)
+		} else {
+			what.word = d.sqeName(t.sqe)
+			what.kind, what.engine = m.words.Kind(what.word)
+		}
 		switch {
 		case row >= 0:
-			word = m.describe(rec, row, &k)
-		case !d.hwts && t.context == noContext && word != flipWord:
+		case !d.hwts && t.context == noContext && what.word != flipWord:
 			alone++
 		}
 		d.planned(t, &k)
-		kind, engine := m.words.Kind(word)
+		kind, engine := what.kind, what.engine
 		if op := m.op(row); op != nil && op.kind <= 5 && kind == trace.KernelAICore {
 			kind, engine = m.words.Kind([]string{"AI_CORE", "AI_CPU", "AI_VECTOR_CORE", "WRITE_BACK", "MIX_AIC", "MIX_AIV"}[op.kind])
 		}
@@ -103,7 +122,7 @@ func (d *deviceData) record(m *matcher) {
 			}
 		}
 		if k.Kind, k.Engine = kind, engine; kind == trace.Other {
-			k.Op = rec.Intern(word)
+			k.Op = rec.Intern(what.word)
 		}
 		if accounts != nil && accounts[i] != (trace.Account{}) {
 			k.Acct = rec.AddAccount(accounts[i])
@@ -120,23 +139,23 @@ func (d *deviceData) record(m *matcher) {
 }
 
 // describe fills in what the host knows of a task, and gives its type.
-func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task) string {
+func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task) taskType {
 	m.used[row] = true
 	t := &m.host.tracks[row]
 	k.Stream, k.Task = t.stream, t.batch<<16|t.id
-	k.Name, k.Blocks, k.Thread = rec.Intern(m.host.dict.name(t.name)), t.blocks, m.threads[t.thread]
-	word := m.host.dict.taskType(t.kind)
-	if kind, _ := m.words.Kind(word); kind.Kernel() && m.launch[row] >= 0 {
+	k.Name, k.Blocks, k.Thread = m.name(rec, t.name), t.blocks, m.threads[t.thread]
+	what := m.typeOf(t.kind)
+	if what.kind.Kernel() && m.launch[row] >= 0 {
 		// What was launched is the operator; the name in the record is that of its binary.
 		if item := m.host.calls[m.launch[row]].item; item != 0 {
-			k.Name = rec.Intern(m.host.dict.name(item))
+			k.Name = m.name(rec, item)
 		}
 	}
 	if op := m.op(row); op != nil {
 		if op.name != 0 {
-			k.Name = rec.Intern(m.host.dict.name(op.name))
+			k.Name = m.name(rec, op.name)
 		}
-		k.Op = rec.Intern(m.host.dict.name(op.op))
+		k.Op = m.name(rec, op.op)
 		k.Blocks = cmp.Or(k.Blocks, op.blocks)
 	}
 	// Two offsets to Unix time differ by a microsecond or two: a task may seem to start before it was submitted.
@@ -144,7 +163,7 @@ func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task) string
 		k.Submit, k.Ready = at, k.Start
 		k.Flags &^= trace.FlagNoSubmit
 	}
-	return word
+	return what
 }
 
 func (m *matcher) op(row int32) *node {

@@ -26,9 +26,17 @@ type pairs struct {
 	open  map[pairKey]int32 // the oldest start in waiting, -1 ended
 	slots []start
 	free  int32
+	held  held  // the start of the record before: its end mostly follows
 	alone int64 // ends without a start
 	left  int64 // starts that wait for an end
 	cut   int64 // starts whose end was lost
+}
+
+// held is a start that is not among the open ones yet.
+type held struct {
+	key   pairKey
+	start start
+	some  bool
 }
 
 type start struct {
@@ -40,6 +48,19 @@ type start struct {
 func newPairs() *pairs { return &pairs{open: map[pairKey]int32{}, free: -1} }
 
 func (p *pairs) begin(key pairKey, count uint64, sqe, part uint8) {
+	p.settle()
+	p.held = held{key, start{count: count, sqe: sqe, part: part}, true}
+}
+
+// settle puts the start that is held among the open ones.
+func (p *pairs) settle() {
+	if h := p.held; h.some {
+		p.held.some = false
+		p.put(h.key, h.start.count, h.start.sqe, h.start.part)
+	}
+}
+
+func (p *pairs) put(key pairKey, count uint64, sqe, part uint8) {
 	if first, ok := p.open[key]; ok && key.context == noContext {
 		p.slots[first].count, p.slots[first].sqe = count, sqe
 		p.cut++
@@ -63,6 +84,17 @@ func (p *pairs) begin(key pairKey, count uint64, sqe, part uint8) {
 }
 
 func (p *pairs) finish(key pairKey, count uint64) {
+	if h := &p.held; h.some && h.key == key && h.start.count <= count {
+		if _, older := p.open[key]; !older || key.context == noContext {
+			if older {
+				p.drop(key)
+			}
+			h.some = false
+			p.tasks = append(p.tasks, task{start: h.start.count, end: count, stream: key.stream, id: key.id, context: key.context, sqe: h.start.sqe, part: h.start.part})
+			return
+		}
+	}
+	p.settle()
 	first, ok := p.open[key]
 	if !ok || p.slots[first].count > count {
 		p.alone++
@@ -70,6 +102,18 @@ func (p *pairs) finish(key pairKey, count uint64) {
 	}
 	s := p.slots[first]
 	p.tasks = append(p.tasks, task{start: s.count, end: count, stream: key.stream, id: key.id, context: key.context, sqe: s.sqe, part: s.part})
+	p.remove(key, first)
+}
+
+// drop forgets the start of a task whose end was lost: another start of the same task came.
+func (p *pairs) drop(key pairKey) {
+	p.remove(key, p.open[key])
+	p.cut++
+}
+
+// remove takes the oldest start of key away.
+func (p *pairs) remove(key pairKey, first int32) {
+	s := p.slots[first]
 	p.left--
 	if s.next >= 0 {
 		p.slots[s.next].last = s.last

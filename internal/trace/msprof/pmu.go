@@ -1,10 +1,8 @@
 package msprof
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -122,39 +120,30 @@ func (d *deviceData) accounts() []trace.Account {
 	if len(d.pmu) == 0 {
 		return nil
 	}
-	type key struct{ stream, id uint32 }
-	rows := map[key][]int32{}
+	rows := newChain(len(d.tasks))
 	for i := range d.tasks {
 		if t := &d.tasks[i]; t.context == noContext {
-			k := key{t.stream, t.id}
-			rows[k] = append(rows[k], int32(i))
+			rows.add(rowKey(0, t.stream, t.id), int32(i))
 		}
-	}
-	for _, list := range rows {
-		slices.SortFunc(list, func(a, b int32) int { return cmp.Compare(d.tasks[a].start, d.tasks[b].start) })
 	}
 	cube, vector := events(d.sample.CubeEvents), events(d.sample.VectorEvents)
 	out := make([]trace.Account, len(d.tasks))
-	taken := map[key]int{}
+	taken := map[uint64]int32{} // row of the record before that has no stamp
 	for i := range d.pmu {
 		c := &d.pmu[i]
-		k := key{c.stream, c.id}
-		list := rows[k]
+		k := rowKey(0, c.stream, c.id)
 		row := int32(-1)
-		switch {
-		case c.end == 0 && taken[k] < len(list): // no stamp: in the order of the log
-			row = list[taken[k]]
-			taken[k]++
-		case c.end != 0:
-			at, _ := slices.BinarySearchFunc(list, c.end, func(r int32, end uint64) int {
-				if d.tasks[r].start <= end {
-					return -1
-				}
-				return 1
-			})
-			if at > 0 && c.end <= d.tasks[list[at-1]].end {
-				row = list[at-1]
+		if c.end == 0 { // no stamp: in the order of the log
+			if before, ok := taken[k]; ok {
+				row = rows.next[before]
+			} else {
+				row = rows.first(k)
 			}
+			if row >= 0 {
+				taken[k] = row
+			}
+		} else if row = rows.latest(k, func(row int32) bool { return d.tasks[row].start <= c.end }); row >= 0 && c.end > d.tasks[row].end {
+			row = -1
 		}
 		if row < 0 {
 			d.strayPMU++

@@ -1,0 +1,36 @@
+package msprof
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// The oracle is a search through all rows.
+func TestChain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 3000
+	c := newChain(n)
+	keys, times := make([]uint64, n), make([]int, n)
+	at := 0
+	for i := range n {
+		keys[i] = rowKey(uint16(rng.IntN(2)), uint32(rng.IntN(3)), uint32(rng.IntN(100)))
+		at += rng.IntN(3)
+		times[i] = at
+		c.add(keys[i], int32(i))
+	}
+	for range 5000 {
+		key, limit := keys[rng.IntN(n)], rng.IntN(at+2)-1
+		want := int32(-1)
+		for i := range n {
+			if keys[i] == key && times[i] <= limit {
+				want = int32(i)
+			}
+		}
+		if got := c.latest(key, func(row int32) bool { return times[row] <= limit }); got != want {
+			t.Fatalf("key %#x up to %d: row %d, want %d", key, limit, got, want)
+		}
+	}
+	if c.first(rowKey(9, 9, 9)) != -1 || c.latest(rowKey(9, 9, 9), nil) != -1 {
+		t.Error("a key that is not there has rows")
+	}
+}
