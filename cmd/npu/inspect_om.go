@@ -11,6 +11,7 @@ import (
 
 	"npu/internal/model/graph"
 	"npu/internal/model/om"
+	"npu/internal/problem"
 	"npu/internal/tensor"
 )
 
@@ -120,7 +121,7 @@ func inspectOM(_ context.Context, o *inspectOptions, path string) error {
 	if o.dot && err == nil {
 		b, err := m.Build(nil)
 		if err != nil {
-			return err
+			return problem.Mark(problem.ClassOf(err), fmt.Errorf("%s: %w", path, err))
 		}
 		return graph.WriteDOT(o.out, b.Graph)
 	}

@@ -39,7 +39,7 @@ func (s *scope) kernel(o *OpDef) ([]val, error) {
 	if x.err == nil {
 		x.err = x.check(outs)
 	}
-	n := &graph.Node{Name: s.b.unique(o.Name), Op: graph.OpGroup, Origin: []string{o.Name}, Attrs: x.attrs()}
+	n := &graph.Node{Name: s.b.unique(o.Name), Op: graph.OpGroup, Origin: o.origins(), Attrs: x.attrs()}
 	made := make([]val, len(o.Out))
 	if x.err != nil {
 		s.b.out.Timed = append(s.b.out.Timed, fmt.Sprintf("%s (%s): %v", o.Name, o.Type, x.err))
@@ -58,6 +58,14 @@ func (s *scope) kernel(o *OpDef) ([]val, error) {
 	}
 	s.b.g.Nodes = append(s.b.g.Nodes, n)
 	return made, nil
+}
+
+// origins are the operators of the network that the kernel computes, by name.
+func (o *OpDef) origins() []string {
+	if names := o.Attrs.Strs("_datadump_original_op_names"); len(names) > 0 {
+		return names
+	}
+	return []string{o.Name}
 }
 
 func outName(node string, i int) string {

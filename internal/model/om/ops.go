@@ -116,55 +116,6 @@ func gemm(x *kernelOp) []*graph.Value {
 	return []*graph.Value{x.result(sum, 0)}
 }
 
-// bnInference is (x + in1)·in2, then ·in3 + in4 where they are connected.
-func bnInference(x *kernelOp) []*graph.Value {
-	d := x.o.Out[0]
-	v := x.in(0)
-	for i, op := range []string{"Add", "Mul", "Mul", "Add"} {
-		if i+1 >= len(x.o.Inputs) || !x.connected(i+1) {
-			break
-		}
-		w := x.broadcastTo(i+1, d)
-		if x.err != nil {
-			return nil
-		}
-		v = x.pair(op, v, w)
-	}
-	return []*graph.Value{x.finish(v, 0)}
-}
-
-// batchNorm normalises by channel with stored mean and variance.
-func batchNorm(x *kernelOp) []*graph.Value {
-	if x.o.Type == "BatchNorm" && x.o.Attrs.Bool("is_training", true) {
-		return x.fail("batch normalisation in training")
-	}
-	v := x.as(0, "NCHW")
-	order := x.desc(0).order()
-	p := make([]*graph.Value, 4)
-	for i := range p {
-		w := x.in(i + 1)
-		p[i] = x.reshape(w, tensor.Shape{w.Shape.Count()})
-	}
-	if x.err != nil {
-		return nil
-	}
-	t := v.DType
-	in := []*graph.Value{x.cast(v, float32Type)}
-	for _, w := range p {
-		in = append(in, x.cast(w, float32Type))
-	}
-	y := x.emit("BatchNormalization", kernels.Attrs{"epsilon": x.o.Attrs.Float("epsilon", 1e-4)}, in...)
-	return []*graph.Value{x.finish(x.reorder(x.cast(y, t), nchw(order), x.o.Out[0].order()), 0)}
-}
-
-// nchw is the order that as(…, "NCHW") gave: names that cannot be permuted stay.
-func nchw(order string) string {
-	if named(order) && len(order) == 4 {
-		return "NCHW"
-	}
-	return order
-}
-
 // scaleOp is Caffe's Scale: x·scale + bias along an axis.
 func scaleOp(x *kernelOp) []*graph.Value {
 	v := x.origin(0)

@@ -338,36 +338,6 @@ func expand(x *kernelOp) []*graph.Value {
 	return []*graph.Value{x.result(x.emit("Tile", nil, x.reshape(v, s), ints(repeats...)), 0)}
 }
 
-func layerNorm(x *kernelOp) []*graph.Value {
-	v := x.origin(0)
-	axis := int(x.o.Attrs.Int("begin_norm_axis", 0))
-	if axis < 0 {
-		axis += len(v.Shape)
-	}
-	params := int(x.o.Attrs.Int("begin_params_axis", 0))
-	if params < 0 {
-		params += len(v.Shape)
-	}
-	if params != axis {
-		return x.fail("parameters from axis %d, norm from axis %d", params, axis)
-	}
-	def := float32(1e-7)
-	if x.o.Type == "LayerNormV3" {
-		def = 1e-5
-	}
-	f := func(w *graph.Value) *graph.Value { return x.cast(w, float32Type) }
-	y := x.emit("LayerNormalization", kernels.Attrs{"axis": int64(axis), "epsilon": x.o.Attrs.Float("epsilon", def)}, f(v), f(x.in(1)), f(x.in(2)))
-	return []*graph.Value{x.result(y, 0)}
-}
-
-func instanceNorm(x *kernelOp) []*graph.Value {
-	v := x.as(0, "NCHW")
-	f := func(w *graph.Value) *graph.Value { return x.cast(w, float32Type) }
-	vec := func(i int) *graph.Value { w := x.in(i); return f(x.reshape(w, tensor.Shape{w.Shape.Count()})) }
-	y := x.emit("InstanceNormalization", kernels.Attrs{"epsilon": x.o.Attrs.Float("epsilon", 1e-6)}, f(v), vec(1), vec(2))
-	return []*graph.Value{x.finish(x.reorder(y, nchw(x.desc(0).order()), x.o.Out[0].order()), 0)}
-}
-
 func argMax(x *kernelOp) []*graph.Value {
 	list, ok := x.listOr("dimension", 1)
 	if !ok || len(list) != 1 {
@@ -390,16 +360,5 @@ func depthSpace(x *kernelOp) []*graph.Value {
 		}
 	}
 	y := x.emit(x.o.Type, attrs, v)
-	return []*graph.Value{x.finish(x.reorder(y, nchw(x.desc(0).order()), x.o.Out[0].order()), 0)}
-}
-
-func lrn(x *kernelOp) []*graph.Value {
-	a := x.o.Attrs
-	if r := a.Str("norm_region"); r != "" && r != "ACROSS_CHANNELS" {
-		return x.fail("normalisation region %s", r)
-	}
-	size := 2*a.Int("depth_radius", 5) + 1
-	v := x.as(0, "NCHW")
-	y := x.emit("LRN", kernels.Attrs{"size": size, "bias": a.Float("bias", 1), "alpha": a.Float("alpha", 1) * float32(size), "beta": a.Float("beta", 0.5)}, v)
 	return []*graph.Value{x.finish(x.reorder(y, nchw(x.desc(0).order()), x.o.Out[0].order()), 0)}
 }
