@@ -26,7 +26,7 @@ func (o *runOptions) printReport(rep *model.Report, res *model.Result, checks []
 			p.line("input", "%s %s[%v] is random (seed %d): give it with -i %s=FILE", in.Name, in.DType, in.Shape, o.seed, in.Name)
 		}
 	}
-	p.printf("\nwhere the device time went\n")
+	p.printf("\nwhere the device time went (±: median error against measured kernels)\n")
 	p.ops(rep)
 	if len(res.Outputs) > 0 {
 		p.printf("\noutputs\n")
@@ -87,7 +87,7 @@ func (p *printer) ops(rep *model.Report) {
 	}
 	for _, x := range rep.Ops[:limit] {
 		share := float64(x.TimeNs) / float64(max(1, rep.BusyNs))
-		p.printf("  %-*s %6d× %10s %5.1f %%  %s\n", wide, x.Type, x.Count, timeText(x.TimeNs), 100*share, strings.Repeat("█", int(share*30+0.5)))
+		p.printf("  %-*s %6d× %10s  %-21s %5.1f %%  %s\n", wide, x.Type, x.Count, timeText(x.TimeNs), trust(x), 100*share, strings.Repeat("█", int(share*30+0.5)))
 	}
 	if n := len(rep.Ops) - limit; n > 0 {
 		p.printf("  and %d more operator types (--json lists all)\n", n)
@@ -110,6 +110,18 @@ func (p *printer) notes(list []string) {
 	if n := len(list) - limit; n > 0 {
 		p.printf("  and %d more (--json lists all)\n", n)
 	}
+}
+
+// trust is how far the time of an operator type can be off: the median error of measured kernels that were kept out of
+// the calibration; of those of other chips where this one was not measured.
+func trust(x model.OpTime) string {
+	switch {
+	case x.Calibrated && x.ErrorPercent != nil:
+		return fmt.Sprintf("±%d %%", *x.ErrorPercent)
+	case x.ErrorPercent != nil:
+		return fmt.Sprintf("not calibrated, ±%d %%", *x.ErrorPercent)
+	}
+	return "not calibrated"
 }
 
 // output prints an output's type, range and first values.

@@ -10,6 +10,8 @@ import (
 	"npu/internal/model/plan"
 	"npu/internal/outfile"
 	"npu/internal/problem"
+	"npu/internal/sim/cost"
+	"npu/internal/sim/soc"
 	"npu/internal/tensor"
 )
 
@@ -53,11 +55,26 @@ type IO struct {
 	Random bool         `json:"random,omitempty"`
 }
 
-// OpTime is the device time of one operator type.
+// OpTime is the device time of one operator type, and how far it can be trusted.
 type OpTime struct {
 	Type   string `json:"type"`
 	Count  int    `json:"count"`
 	TimeNs int64  `json:"device_time_ns"`
+	// ErrorPercent is the median error of the time of such operators, see cost.Trust; nil: nobody measured it.
+	// Calibrated says that it was found on this chip.
+	ErrorPercent *int   `json:"error_percent"`
+	Reason       string `json:"error_percent_reason,omitempty"`
+	Calibrated   bool   `json:"calibrated"`
+}
+
+func (x *OpTime) trust(chip *soc.Chip) {
+	e, calibrated := cost.Trust(chip, x.Type)
+	x.Calibrated = calibrated
+	if e > 0 {
+		x.ErrorPercent = &e
+		return
+	}
+	x.Reason = "not calibrated: no measured kernel of this type or its class"
 }
 
 // NewReport describes a run.
@@ -79,8 +96,9 @@ func NewReport(m *Model, o RunOptions, r *Result) *Report {
 		rep.Faults = append(rep.Faults, f.Error())
 	}
 	rep.Ops, rep.Tasks, rep.Streams, rep.Events = append(rep.Ops, r.Ops...), r.Tasks, r.Streams, r.Events
-	for _, x := range r.Ops {
-		rep.BusyNs += x.TimeNs
+	for i := range rep.Ops {
+		rep.Ops[i].trust(o.Chip)
+		rep.BusyNs += rep.Ops[i].TimeNs
 	}
 	return rep
 }

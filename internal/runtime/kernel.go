@@ -54,7 +54,9 @@ func (th *Thread) LoadKernel(c KernelConfig) (k *Kernel, err error) {
 	k = &Kernel{ctx: ctx, Name: c.Name, run: run, in: c.In, out: c.Out}
 	k.exec = kernels.Exec{In: make([][]byte, len(c.In)), Out: make([][]byte, len(c.Out)), Workers: th.rt.workers}
 	chip := ctx.dev.hw.Chip()
-	k.Account = cost.Estimate(chip, run.Core, run.Blocks, run.Work)
+	work := run.Work
+	work.Type = run.Type // selects what was measured of this operator
+	k.Account = cost.Estimate(chip, run.Core, run.Blocks, work)
 	f := &sim.Function{Run: k.compute, Control: c.Control, Bytes: run.Work.ReadBytes + run.Work.WriteBytes}
 	switch run.Core {
 	case cost.AIV:
