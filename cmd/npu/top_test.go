@@ -184,3 +184,40 @@ func TestTop_interrupted(t *testing.T) {
 		tm.ends(130)
 	}
 }
+
+// No command speaks to the terminal before it has something to say. Bubble Tea's initialisation would ask for the
+// background colour in each of them, and wait for the answer.
+func TestTop_quiet(t *testing.T) {
+	exe, err := exec.LookPath("npu")
+	if err != nil {
+		t.Skip("the test binary is not on PATH as npu: ", err)
+	}
+	fake := filepath.Join(t.TempDir(), "npu-smi")
+	script := "#!/bin/sh\necho \"${CI-unset}\" > \"$(dirname \"$0\")/ci\"\n" + fakeTable + "\n"
+	if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"version"}, {"top", "--once", "--npu-smi", fake}} {
+		cmd := exec.Command(exe, args...)
+		for _, kv := range append(os.Environ(), "TERM=xterm-256color") {
+			if !strings.HasPrefix(kv, "CI=") {
+				cmd.Env = append(cmd.Env, kv)
+			}
+		}
+		p, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 80, Rows: 24})
+		if err != nil {
+			t.Skip("no pseudo-terminal: ", err)
+		}
+		out, _ := io.ReadAll(p) // ends with an error when the program is gone
+		p.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+		if strings.Contains(string(out), "\x1b") || len(out) == 0 {
+			t.Errorf("npu %v says %q", args, out)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(filepath.Dir(fake), "ci")); err != nil || strings.TrimSpace(string(b)) != "unset" {
+		t.Errorf("the variable CI reaches npu-smi: %q %v", b, err)
+	}
+}

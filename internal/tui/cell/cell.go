@@ -82,42 +82,66 @@ func (a Area) Rune(x, y int, role theme.Role, r rune) {
 // characters, which a process name may hold to play with the terminal, appear as '·'.
 func (a Area) Text(x, y int, role theme.Role, s string) int {
 	for len(s) > 0 {
-		if r := s[0]; r < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf) {
-			a.Rune(x, y, role, printable(rune(r)))
-			s, x = s[1:], x+1
-			continue
-		}
-		g, w := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
+		g, r, w := next(s)
 		s = s[len(g):]
-		r, n := utf8.DecodeRuneInString(g)
-		if r == utf8.RuneError && n == 1 || unicode.IsControl(r) || !unicode.IsGraphic(r) {
-			a.Rune(x, y, role, '·')
-			x++
-			continue
-		}
 		switch {
 		case w <= 0:
 			continue
 		case w == 1:
-			if a.inside(x, y) {
-				a.set(x, y, cell{r: r, tail: g[n:], role: role})
-			}
+			a.character(x, y, cell{r: r, tail: tail(g, r), role: role})
 		case a.inside(x, y) && a.inside(x+1, y):
-			a.set(x, y, cell{r: r, tail: g[n:], role: role})
+			a.set(x, y, cell{r: r, tail: tail(g, r), role: role})
 			a.set(x+1, y, cell{role: role, wide: true})
 		default:
 			a.Rune(x, y, role, ' ')
 		}
-		x += min(w, 2)
+		x += w
 	}
 	return x
 }
 
-func printable(r rune) rune {
-	if r < ' ' || r == 0x7f {
-		return '·'
+func (a Area) character(x, y int, c cell) {
+	if a.inside(x, y) {
+		a.set(x, y, c)
 	}
-	return r
+}
+
+// next takes the first character of s: its bytes, what to draw for it, and its width of 0 to 2. A cluster that holds
+// anything but printable characters is taken apart, so that no escape can hide behind a letter.
+func next(s string) (g string, r rune, w int) {
+	if c := s[0]; c < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf) {
+		if c < ' ' || c == 0x7f {
+			return s[:1], '·', 1
+		}
+		return s[:1], rune(c), 1
+	}
+	g, w = ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
+	r, n := utf8.DecodeRuneInString(s)
+	if !printable(r, n) {
+		return s[:n], '·', 1
+	}
+	for i := n; i < len(g); {
+		q, k := utf8.DecodeRuneInString(g[i:])
+		if !printable(q, k) && q != zeroWidthJoiner {
+			return s[:n], r, min(max(ansi.StringWidth(s[:n]), 0), 2)
+		}
+		i += k
+	}
+	return g, r, min(max(w, 0), 2)
+}
+
+const zeroWidthJoiner = '\u200d'
+
+func printable(r rune, n int) bool {
+	return !(r == utf8.RuneError && n <= 1) && unicode.IsGraphic(r) && !unicode.IsControl(r)
+}
+
+// tail is what a cluster has behind its first character; the sign for an unprintable one has none.
+func tail(g string, r rune) string {
+	if first, n := utf8.DecodeRuneInString(g); first == r && n < len(g) {
+		return g[n:]
+	}
+	return ""
 }
 
 // Fill writes one character into a whole run.
@@ -193,16 +217,8 @@ func plainGround(r theme.Role) bool {
 func Width(s string) int {
 	n := 0
 	for len(s) > 0 {
-		if r := s[0]; r < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf) {
-			s, n = s[1:], n+1
-			continue
-		}
-		g, w := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
-		s = s[len(g):]
-		if r, k := utf8.DecodeRuneInString(g); r == utf8.RuneError && k == 1 || unicode.IsControl(r) || !unicode.IsGraphic(r) {
-			w = 1
-		}
-		n += min(max(w, 0), 2)
+		g, _, w := next(s)
+		s, n = s[len(g):], n+w
 	}
 	return n
 }
@@ -218,8 +234,7 @@ func Cut(s string, w int, mark string) string {
 	}
 	n := 0
 	for i := 0; i < len(s); {
-		g, _ := ansi.FirstGraphemeCluster(s[i:], ansi.GraphemeWidth)
-		gw := Width(g)
+		g, _, gw := next(s[i:])
 		if n+gw > w {
 			return s[:i] + mark
 		}

@@ -64,7 +64,7 @@ var (
 		Util4:  {fg: colour{0x1d6f93, 6}},
 		Util5:  {fg: colour{0x8a6a10, 3}},
 		Util6:  {fg: colour{0xa35c00, 3}},
-		Util7:  {fg: colour{0xb54a00, 3}},
+		Util7:  {fg: colour{0x9a2d00, 3}},
 		Mem0:   {fg: colour{0xb3a4ee, 5}},
 		Mem1:   {fg: colour{0xa18fe8, 5}},
 		Mem2:   {fg: colour{0x907ae0, 5}},

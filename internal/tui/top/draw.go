@@ -112,7 +112,7 @@ func (m *model) drawDevices(a cell.Area, devices []*Device, p plan, pen *pen) {
 	for i, d := range devices {
 		all[i] = *d
 	}
-	drawRows(a, s, devices, deviceColumns(shapeOf(all, m.ids, p.lines)), p.lines, true, pen)
+	drawRows(a, s, devices, deviceColumns(shapeOf(all, m.ids, p.lines)), p.lines, active, true, pen)
 }
 
 // panelRemark says what is not seen: a filter, or rows beyond the window.
@@ -306,7 +306,7 @@ func drawList[T any](a cell.Area, s *panel, rows []*T, all int, id func(*T) stri
 		say(a, 2, min(1, a.H-1), theme.Dim, empty)
 		return
 	}
-	drawRows(a, s, rows, cols, 1, active, pen)
+	drawRows(a, s, rows, cols, 1, active, false, pen)
 }
 
 func (m *model) drawProcesses(a cell.Area, s *panel, active bool, pen *pen) {

@@ -218,7 +218,7 @@ func (m *model) footKeys() []keys.Binding {
 	case m.detail:
 		return []keys.Binding{short(b.back, "Esc", "close"), short(b.down, "↑↓", "other row"), short(b.pageDown, "PgDn", "scroll"), short(b.snapshot, "S", "picture"), short(b.quit, "q", "quit")}
 	case m.player != nil:
-		return []keys.Binding{short(b.help, "?", "help"), short(b.pause, "Space", "pause"), short(b.step, "[ ]", "step"), short(b.nextPanel, "Tab", "panel"), short(b.details, "Enter", "details"), short(b.filter, "/", "filter"), short(b.sortRight, "<>", "sort"), short(b.quit, "q", "quit")}
+		return []keys.Binding{short(b.help, "?", "help"), short(b.quit, "q", "quit"), short(b.pause, "Space", "pause"), short(b.step, "[ ]", "step"), short(b.nextPanel, "Tab", "panel"), short(b.details, "Enter", "details"), short(b.filter, "/", "filter"), short(b.sortRight, "<>", "sort")}
 	}
-	return []keys.Binding{short(b.help, "?", "help"), short(b.details, "Enter", "details"), short(b.nextPanel, "Tab", "panel"), short(b.filter, "/", "filter"), short(b.sortRight, "<>", "sort"), short(b.pause, "Space", "pause"), short(b.tree, "t", "tree"), short(b.view, "v", "view"), short(b.snapshot, "S", "picture"), short(b.quit, "q", "quit")}
+	return []keys.Binding{short(b.help, "?", "help"), short(b.quit, "q", "quit"), short(b.details, "Enter", "details"), short(b.nextPanel, "Tab", "panel"), short(b.filter, "/", "filter"), short(b.sortRight, "<>", "sort"), short(b.pause, "Space", "pause"), short(b.tree, "t", "tree"), short(b.view, "v", "view"), short(b.snapshot, "S", "picture")}
 }

@@ -83,8 +83,9 @@ func (s *panel) move(n int) {
 	s.sel = s.ids[s.at]
 }
 
-// drawRows draws a header and the rows that fit, the selected one marked by a sign and by its role.
-func drawRows[T any](a cell.Area, s *panel, rows []*T, cols []column[T], lines int, active bool, p *pen) {
+// drawRows draws a header and the rows that fit, the selected one marked by a sign and by its role; in a panel that does
+// not have the keys by the sign alone, if keep says so.
+func drawRows[T any](a cell.Area, s *panel, rows []*T, cols []column[T], lines int, active, keep bool, p *pen) {
 	s.keys = nil
 	for _, c := range cols {
 		if c.key != "" && !slices.Contains(s.keys, c.key) {
@@ -102,11 +103,15 @@ func drawRows[T any](a cell.Area, s *panel, rows []*T, cols []column[T], lines i
 		for _, c := range fitted {
 			c.draw(body.Sub(margin+c.x, y, c.w, lines), rows[i], p)
 		}
-		if i == s.at && active {
+		switch {
+		case i != s.at:
+		case active:
 			body.Rune(0, y, theme.Active, '▸')
 			for k := range lines {
 				body.Mark(y+k, theme.Selected)
 			}
+		case keep: // the graphs below are of this row
+			body.Rune(0, y, theme.Dim, '▸')
 		}
 	}
 	scrollBar(body, s.top, s.page, len(rows), lines)

@@ -12,10 +12,14 @@ import (
 
 	"npu/internal/problem"
 	"npu/internal/tui/cell"
+	"npu/internal/tui/hush"
 	"npu/internal/tui/keys"
 	"npu/internal/tui/theme"
 	"npu/internal/tui/widget"
 )
+
+// Bubble Tea is initialised before this package is, and has kept quiet.
+var _ = hush.End()
 
 // Screen is how the live screen is to begin.
 type Screen struct {

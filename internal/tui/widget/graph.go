@@ -62,8 +62,18 @@ func column(a cell.Area, x int, left, right float64, ramp Ramp, g theme.Glyphs) 
 		if lo <= 0 && hi <= 0 {
 			continue
 		}
+		if y == a.H-1 { // a zero beside something keeps its base line
+			lo, hi = max(lo, b2i(l == 0)), max(hi, b2i(r == 0))
+		}
 		a.Rune(x, y, role, glyph(max(lo, 0), max(hi, 0), g))
 	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func zero(v float64) float64 {
