@@ -153,9 +153,9 @@ func (c *convolution) columns(g *gemm, p phase) {
 		g.b.ls, g.b.ks = 1, volume(c.in)
 		return
 	}
-	pixels := max(96, min(512, 32<<10/max(1, min(g.m, 512))))
+	pixels := max(96, min(448, 32<<10/max(1, min(g.m, 512))))
 	b := newBand(c.in, p, pixels)
-	if b != nil && b.pitch <= b.width+b.width/5 {
+	if b != nil && b.run(b.height, b.width) <= 2*b.height*b.width {
 		g.b.band = b
 		g.fin.spread = c.spreadBand(b, p)
 		return
