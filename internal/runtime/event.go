@@ -20,6 +20,8 @@ type Event struct {
 	uses      atomic.Uint64             // descriptors submitted that name hw
 	reset     atomic.Uint64             // gen at the last reset
 	seen      atomic.Uint64             // generation<<16 | thread that has seen it complete
+	recordAt  atomic.Int64              // clocks of the latest record and of the latest wait: see order
+	waitAt    atomic.Int64
 	destroyed atomic.Bool
 
 	// Under Port.Call.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"npu/internal/sim"
 	"npu/internal/trace"
@@ -27,7 +28,18 @@ func (th *Thread) RecordEvent(e *Event, s *Stream) error {
 		hw = e.hw.Load()
 	}
 	e.uses.Add(1)
+	th.order(&e.recordAt, &e.waitAt)
 	return th.submit(s, &sim.Task{Kind: trace.EventRecord, A: hw.ID(), B: e.gen.Add(1)}, nil, callRecordEvent)
+}
+
+// order notes the clock of a record or a wait, and that of the opposite that came before. If that lies in this thread's
+// future, then which record the wait belongs to was decided by wall time.
+func (th *Thread) order(mine, opposite *atomic.Int64) {
+	c := th.port.Clock()
+	mine.Store(c)
+	if opposite.Load() >= c {
+		th.rt.machine.OrderedByWall()
+	}
 }
 
 // WaitEvent holds the stream until the event's record is reached (aclrtStreamWaitEvent); which record that is, and what
@@ -65,6 +77,9 @@ func (th *Thread) waitEvent(s *Stream, e *Event, limit int64) error {
 	}
 	if e.flags&(EventSync|EventExternal|EventIPC) == 0 {
 		return th.cannotWait(e)
+	}
+	if e.kind != flagEvent {
+		th.order(&e.waitAt, &e.recordAt)
 	}
 	gen := e.gen.Load()
 	switch {

@@ -108,14 +108,18 @@ func (rt *Runtime) Close(th *Thread) error {
 			err = e
 		}
 	}
-	first(th.port.Call(func() {
+	list := func() {
 		for _, d := range rt.devices {
 			streams = append(streams, d.streams...)
 			for _, c := range d.contexts {
 				services = append(services, c.hostCalls.Load())
 			}
 		}
-	}))
+	}
+	if e := th.port.Call(list); e != nil {
+		first(th.blocked("runtime end", nil, e))
+		list() // interrupted: nobody else is there any more
+	}
 	for _, s := range streams {
 		if s.destroyed.Load() || th.failure(s.ctx) != nil { // a failure that stays was reported
 			continue

@@ -38,8 +38,7 @@ func (p *Port) Fire(q *Queue, s *Shot, args []uint64, cost int64) bool {
 	}
 	clock := p.clock + cost
 	if locked {
-		clock = max(clock, q.last+1)
-		q.last = clock
+		clock = p.after(q, clock)
 	}
 	p.clock = clock
 	d := &q.ring[pos&q.mask]

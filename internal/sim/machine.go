@@ -160,6 +160,13 @@ func (m *Machine) Stats() Stats {
 // Now is the device time that has been simulated. Call it from Port.Call.
 func (m *Machine) Now() int64 { return m.now }
 
+// OrderedByWall notes that wall time has decided something. It may be called from any goroutine.
+func (m *Machine) OrderedByWall() {
+	if !m.wallOrdered.Load() {
+		m.wallOrdered.Store(true)
+	}
+}
+
 // WallOrdered says whether some outcome was ordered by wall time rather than by virtual time.
 func (m *Machine) WallOrdered() bool { return m.wallOrdered.Load() }
 

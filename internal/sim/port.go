@@ -117,8 +117,7 @@ func (p *Port) submit(q *Queue, t *Task, args []uint64, cost int64) uint64 {
 	}
 	p.clock += cost
 	if q.owner == nil { // other threads may have been here
-		p.clock = max(p.clock, q.last+1)
-		q.last = p.clock
+		p.clock = p.after(q, p.clock)
 		p.lastPos = pos + 1
 	}
 	t.put(&q.ring[pos&q.mask], q.id, uint16(pos-q.wrap), p.id+1, p.clock+Doorbell)
@@ -128,6 +127,17 @@ func (p *Port) submit(q *Queue, t *Task, args []uint64, cost int64) uint64 {
 	}
 	p.ring(q)
 	return pos
+}
+
+// after is the clock of a submission to a queue that several ports fill: behind the one before. If that came from a
+// port that was ahead, it is wall time that has decided the order.
+func (p *Port) after(q *Queue, clock int64) int64 {
+	if clock <= q.last {
+		clock = q.last + 1
+		p.m.OrderedByWall()
+	}
+	q.last = clock
+	return clock
 }
 
 // submitShared is Submit for queues that several threads fill. No lock is held across a wait.

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -36,7 +37,7 @@ func (m *Machine) watch() {
 // look is the timer's function.
 func (m *Machine) look() {
 	if m.hungry.Load() != 0 {
-		m.checkHolder()
+		m.checkHolder(watchPatience)
 	} else {
 		m.checkServices()
 	}
@@ -60,14 +61,14 @@ func (m *Machine) checkServices() {
 	if m.canGo() {
 		m.kickService()
 	} else if m.nextT.Load() != never {
-		m.checkHolder()
+		m.checkHolder(math.MaxInt64)
 	}
 }
 
 // checkHolder declares the thread at the horizon to be outside if it has not moved between two looks and every other
-// goroutine of the process waits for a goroutine too, or its own goroutine is gone, or patience ran out. A sleeping
+// goroutine of the process waits for a goroutine too, or its own goroutine is gone, or patience has run out. A sleeping
 // thread is not blocked: it will go on by itself.
-func (m *Machine) checkHolder() {
+func (m *Machine) checkHolder(patience time.Duration) {
 	if !m.tryOwn() {
 		return
 	}
@@ -87,7 +88,7 @@ func (m *Machine) checkHolder() {
 		return
 	}
 	stacks := goroutines()
-	if time.Since(p.stall.since) < watchPatience && !blockedForEver(stacks, p.gid.Load()) {
+	if time.Since(p.stall.since) < patience && !blockedForEver(stacks, p.gid.Load()) {
 		return
 	}
 	p.expired.Store(1)

@@ -155,7 +155,11 @@ func (o binaryOp) build(s *Spec) (*Kernel, error) {
 	if body == nil {
 		return nil, fmt.Errorf("element type %v: %w", s.In[0].DType, ErrUnsupported)
 	}
-	return s.kernel(ge, cost.AIV, o.instr, []int{0, 1}, parallel(w.total, 1, body)), nil
+	run := parallel(w.total, 1, body)
+	if t := s.In[1].DType; t.Int() && (s.Op == "Div" || s.Op == "Mod") {
+		run = faultingDivision(run, t)
+	}
+	return s.kernel(ge, cost.AIV, o.instr, []int{0, 1}, run), nil
 }
 
 // pairBody picks the loop of a binary operator for its element type.

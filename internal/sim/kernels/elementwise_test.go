@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"npu/internal/tensor"
@@ -303,19 +304,22 @@ func TestCast_edges(t *testing.T) {
 	}
 }
 
-// TestInteger_zeroDivisor: a division by zero is no fault.
+// TestInteger_zeroDivisor: an integer division by zero is a fault; the least number by -1 is none.
 func TestInteger_zeroDivisor(t *testing.T) {
-	a, b := intList(t, 5, -5, math.MinInt64), intList(t, 0, 0, -1)
-	for _, op := range []string{"Div", "Mod"} {
-		got := fromTensor(t, compute(t, op, 14, 1, nil, a, b)[0])
-		want := []float64{0, 0, math.MinInt64}
-		if op == "Mod" {
-			want[2] = 0
+	a := intList(t, 5, -5, math.MinInt64)
+	for op, want := range map[string]float64{"Div": math.MinInt64, "Mod": 0} {
+		got := fromTensor(t, compute(t, op, 14, 1, nil, a, intList(t, 1, 1, -1))[0])
+		if got.v[2] != want {
+			t.Errorf("%s of the least number by -1 is %g, want %g", op, got.v[2], want)
 		}
-		for i := range want {
-			if got.v[i] != want[i] {
-				t.Errorf("%s: element %d is %g, want %g", op, i, got.v[i], want[i])
-			}
+		d := Desc{DType: tensor.Int64, Shape: tensor.Shape{3}}
+		k, err := Compile(&Spec{Op: op, Opset: 14, In: []Desc{d, d}, Out: []Desc{d}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &Exec{In: [][]byte{a.Data, intList(t, 1, 0, 1).Data}, Out: [][]byte{make([]byte, 24)}}
+		if err := k.Run(x); err == nil || !strings.Contains(err.Error(), "zero: element 1") {
+			t.Errorf("%s by zero: error %v", op, err)
 		}
 	}
 }
