@@ -52,6 +52,7 @@ offline models, profiling data, dumps and logs.`,
 		newSocCmd(a),
 		newCompileCmd(a),
 		newTopCmd(a),
+		newBenchCmd(a),
 	)
 	for _, c := range commands(root) {
 		c.Args = usageArgs(c.Args)

@@ -1,0 +1,247 @@
+package bench
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"npu/internal/runtime"
+	"npu/internal/sim"
+)
+
+// burst is how many submissions are timed in a row; the device drains them off the clock.
+const burst = 1000
+
+const (
+	channelSend = "Launch/channel-send"
+	mutexFour   = "Launch/mutex-queue-4-threads"
+	producers   = 4
+)
+
+// launchSpecs are the ways to put a kernel into a stream, beside the queues that a program could use instead. All
+// carry 64 bytes.
+func launchSpecs() []Spec {
+	return []Spec{
+		{Name: "Launch/owned", About: "launch with 4 argument words on a stream of the thread's own", Goal: Goal{Partner: channelSend, MaxRatio: 0.9}, open: launches(4, false, true)},
+		{Name: "Launch/owned-no-args", About: "launch without arguments", Goal: Goal{Partner: channelSend}, open: launches(0, false, true)},
+		{Name: "Launch/prepared", About: "submission of a prepared launch", Goal: Goal{Partner: channelSend, MaxRatio: 0.65}, open: with(nil, prepared)},
+		{Name: "Launch/shared", About: "launch with 4 argument words on a shared stream", Goal: Goal{Partner: channelSend, MaxRatio: 2}, open: launches(4, true, true)},
+		{Name: "Launch/default-stream", About: "launch with 4 argument words on the default stream", Goal: Goal{Partner: channelSend}, open: launches(4, false, false)},
+		{Name: "Launch/ring-push", About: "descriptor and doorbell alone, without the runtime's checks", Goal: Goal{Partner: channelSend}, open: ringPush},
+		{Name: "Launch/spsc-push", About: "the least that a queue for two threads needs: store 64 bytes, publish", Goal: Goal{Partner: channelSend}, open: plain(spscPush)},
+		{Name: channelSend, About: "send of 64 bytes to a buffered Go channel", open: plain(sends)},
+		{Name: "Launch/mutex-queue", About: "64 bytes into a ring under a mutex that nobody else wants", Goal: Goal{Partner: channelSend}, open: plain(mutexQueue)},
+		{Name: "Launch/shared-4-threads", About: "4 threads launch on one stream", Goal: Goal{Partner: mutexFour, MaxRatio: 1}, open: with(nil, sharedFour)},
+		{Name: mutexFour, About: "4 threads put 64 bytes into a ring under one mutex", open: plain(contended)},
+	}
+}
+
+// launches launches on a stream of its own, or on the default stream.
+func launches(words int, share, explicit bool) func(o *Options) (*probe, error) {
+	return with(nil, func(r *rig) (func(m *meter) error, error) {
+		var s *runtime.Stream
+		if explicit {
+			var err error
+			if s, err = r.stream(share); err != nil {
+				return nil, err
+			}
+		}
+		th, k, args := r.th, r.tiny, make([]uint64, words)
+		f := func() error {
+			for range burst {
+				if err := th.LaunchKernel(k, args, s); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		drain := func() error { return th.SynchronizeStream(s) }
+		return func(m *meter) error { return r.clock(m, burst, f, drain) }, nil
+	})
+}
+
+func prepared(r *rig) (func(m *meter) error, error) {
+	s, err := r.stream(false)
+	if err != nil {
+		return nil, err
+	}
+	l, err := r.th.Prepare(r.tiny, []uint64{1, 2, 3, 4}, s)
+	if err != nil {
+		return nil, err
+	}
+	th := r.th
+	f := func() error {
+		for range burst {
+			if err := th.Submit(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	drain := func() error { return th.SynchronizeStream(s) }
+	return func(m *meter) error { return r.clock(m, burst, f, drain) }, nil
+}
+
+func ringPush(o *Options) (*probe, error) {
+	r, err := newRawRig(o.Chip)
+	if err != nil {
+		return nil, err
+	}
+	p, q, shot := r.port, r.q, &r.shot
+	f := func() error {
+		for range burst {
+			if !p.Fire(q, shot, nil, 3000) {
+				if _, err := p.Submit(q, &r.task, nil, 3000); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return &probe{func(m *meter) error {
+		from := p.Clock()
+		if err := m.run(f); err != nil {
+			return err
+		}
+		m.ops, m.timed, m.device = burst, true, p.Clock()-from
+		_, err := p.WaitQueue(q, sim.Everything, 0, 0)
+		return err
+	}, r.close}, nil
+}
+
+// spsc is a ring between one producer and one consumer.
+type spsc struct {
+	tail atomic.Uint64
+	_    [64]byte
+	head atomic.Uint64
+	_    [64]byte
+	buf  [2048][8]uint64
+}
+
+func spscPush() func(m *meter) error {
+	q := new(spsc)
+	f := func() error {
+		tail, room := q.tail.Load(), q.head.Load()+2048
+		for i := range uint64(burst) {
+			if tail == room {
+				return nil
+			}
+			q.buf[tail&2047] = [8]uint64{i, tail, 2, 3, 4, 5, 6, 7}
+			tail++
+			q.tail.Store(tail)
+		}
+		return nil
+	}
+	return func(m *meter) error {
+		m.ops = burst
+		err := m.run(f)
+		q.head.Store(q.tail.Load())
+		return err
+	}
+}
+
+func sends() func(m *meter) error {
+	c := make(chan [8]uint64, burst)
+	f := func() error {
+		var d [8]uint64
+		for i := range uint64(burst) {
+			d[0] = i
+			c <- d
+		}
+		return nil
+	}
+	return func(m *meter) error {
+		m.ops = burst
+		err := m.run(f)
+		for range burst {
+			<-c
+		}
+		return err
+	}
+}
+
+// locked is the queue that a program writes first: a ring under a mutex.
+type locked struct {
+	mu   sync.Mutex
+	tail uint64
+	buf  [2048][8]uint64
+}
+
+func (q *locked) push(d [8]uint64) {
+	q.mu.Lock()
+	q.buf[q.tail&2047] = d
+	q.tail++
+	q.mu.Unlock()
+}
+
+func mutexQueue() func(m *meter) error {
+	q := new(locked)
+	f := func() error {
+		for i := range uint64(burst) {
+			q.push([8]uint64{i})
+		}
+		return nil
+	}
+	return func(m *meter) error {
+		m.ops = burst
+		return m.run(f)
+	}
+}
+
+func contended() func(m *meter) error {
+	q := new(locked)
+	return func(m *meter) error {
+		var g gate
+		for range producers {
+			go g.pass(func() {
+				for i := range uint64(burst / producers) {
+					q.push([8]uint64{i})
+				}
+			})
+		}
+		return m.gate(&g, burst)
+	}
+}
+
+// gate times the producers from the gate to their end.
+func (m *meter) gate(g *gate, ops int) error {
+	m.ops += ops
+	g.ready(producers)
+	return m.run(g.run)
+}
+
+func sharedFour(r *rig) (func(m *meter) error, error) {
+	s, err := r.stream(true)
+	if err != nil {
+		return nil, err
+	}
+	k := r.tiny
+	children := make([]*runtime.Child, producers)
+	return func(m *meter) error {
+		var g, started gate
+		from := r.th.Clock()
+		for i := range children {
+			if children[i], err = r.th.Go(func(th *runtime.Thread) (err error) {
+				th.Outside(started.wait) // the start of the others needs the device's time to go on
+				g.pass(func() {
+					for range burst / producers {
+						if err == nil {
+							err = th.LaunchKernel(k, nil, s)
+						}
+					}
+				})
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		started.open.Store(true)
+		if err := m.gate(&g, burst); err != nil {
+			return err
+		}
+		if err := r.th.Wait(children...); err != nil {
+			return err
+		}
+		m.timed, m.device = true, r.th.Clock()-from
+		return r.sync(s)
+	}, nil
+}
