@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"npu/internal/sim"
@@ -146,14 +147,14 @@ func TestDeterminism(t *testing.T) {
 					t.Fatalf("only %d bytes came out:\n%s", len(want), want)
 				}
 				for i := range runs {
-					stop := make(chan bool)
+					var stop atomic.Bool
 					if i%2 == 1 {
 						for range 2 {
-							go burn(stop)
+							go burn(&stop)
 						}
 					}
 					got := orderedProgram(t, threads, policy)
-					close(stop)
+					stop.Store(true)
 					if !bytes.Equal(got, want) {
 						t.Fatalf("run %d differs:\n%s", i, firstDifference(got, want))
 					}
@@ -163,13 +164,9 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-func burn(stop chan bool) {
-	for {
-		select {
-		case <-stop:
-			return
-		default:
-		}
+// burn keeps a core busy until stop is set.
+func burn(stop *atomic.Bool) {
+	for !stop.Load() {
 	}
 }
 

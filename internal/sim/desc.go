@@ -37,7 +37,6 @@ const (
 )
 
 func (d *Desc) kind() trace.Kind     { return trace.Kind(d[0]) }
-func (d *Desc) engine() trace.Engine { return trace.Engine(d[0] >> 8) }
 func (d *Desc) flags() uint16        { return uint16(d[0] >> 16) }
 func (d *Desc) arrival() int64       { return int64(d[1]) }
 func (d *Desc) function() uint32     { return uint32(d[2]) }

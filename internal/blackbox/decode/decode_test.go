@@ -315,7 +315,9 @@ func TestDamagedCorpus(t *testing.T) {
 			}
 			r, err := File(context.Background(), p, Options{})
 			if err == nil {
-				err = Write(io.Discard, r, Style{})
+				if err := Write(io.Discard, r, Style{}); err != nil {
+					t.Errorf("%s, form %d: %v", f, i, err)
+				}
 			} else if problem.ClassOf(err) != problem.Damaged {
 				t.Errorf("%s, form %d: %v", f, i, err)
 			}

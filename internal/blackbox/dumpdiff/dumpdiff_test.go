@@ -175,7 +175,7 @@ func TestUndecidable(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	dump(t, a, 2, 2, []uint64{2}, nil, []byte{0, 0x3c, 0}) // cut: one whole element
-	if r, err = Compare(context.Background(), a, b, opts); err != nil {
+	if _, err = Compare(context.Background(), a, b, opts); err != nil {
 		t.Errorf("%v", err)
 	}
 }

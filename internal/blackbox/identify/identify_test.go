@@ -66,5 +66,9 @@ func TestSamples(t *testing.T) {
 func FuzzBytes(f *testing.F) {
 	f.Add([]byte("[ERROR] RUNTIME(1,a):2025-04-02-07:19:26.271.231 [x.cc:1]1 f:text\n"))
 	f.Add([]byte("\x7fELF\x02\x01\x01"))
-	f.Fuzz(func(t *testing.T, b []byte) { Description(Bytes(b, int64(len(b)))) })
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if k := Bytes(b, int64(len(b))); k != "" && Description(k) == "" {
+			t.Errorf("kind %q has no description", k)
+		}
+	})
 }

@@ -35,16 +35,6 @@ func dtypeOf(proto int64) tensor.DType {
 	return protoTypes[proto].t
 }
 
-// memoryType is the element type of a number of the memory numbering.
-func memoryType(n int64) tensor.DType {
-	for _, p := range protoTypes {
-		if int64(p.acl) == n {
-			return p.t
-		}
-	}
-	return tensor.Undefined
-}
-
 // protoOf is the protobuf number of a type, 0 where it has none.
 func protoOf(t tensor.DType) int64 {
 	for i, p := range protoTypes {

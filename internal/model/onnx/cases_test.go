@@ -25,19 +25,6 @@ type realTensor struct {
 	dir string
 }
 
-func (r realTensor) load(t testing.TB) *tensor.Tensor {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(r.dir, r.File))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dt, err := tensor.ParseDType(r.DType)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tensor.Tensor{DType: dt, Shape: r.Shape, Data: b}
-}
-
 // realCases finds the real models beside the repository; without them the test is skipped.
 func realCases(t testing.TB) []realCase {
 	t.Helper()

@@ -87,7 +87,7 @@ func inferExpand(s *Spec) error {
 		return err
 	}
 	in := s.In[0]
-	want := tensor.Shape{}
+	var want tensor.Shape
 	if s.In[1].Const == nil {
 		n, err := s.In[1].length()
 		if err != nil || n < 0 || n > maxRank {
