@@ -22,6 +22,7 @@ const (
 	NoCallback        Code = 107015
 	InvalidHandle     Code = 107017
 	TaskTimeout       Code = 107020
+	DeviceTaskAbort   Code = 107022
 	StreamAbort       Code = 107023
 	ACLInvalidParam   Code = 100000
 	NotSupported      Code = 207000

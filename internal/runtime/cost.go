@@ -27,6 +27,7 @@ var (
 	callCreateStream  = call{"aclrtCreateStream", 20000}
 	callDestroyStream = call{"aclrtDestroyStream", 10000}
 	callAbortStream   = call{"aclrtStreamAbort", abortNs}
+	callAbortDevice   = call{"aclrtDeviceTaskAbort", abortNs}
 	callStopStream    = call{"aclrtStreamStop", 5000}
 	callStreamAttr    = call{"aclrtSetStreamAttribute", 1000}
 	callStateCallback = call{"aclrtRegStreamStateCallback", 1000}

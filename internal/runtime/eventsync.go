@@ -31,7 +31,7 @@ func (th *Thread) syncEvent(e *Event, timeout int64) (err error) {
 		return nil
 	}
 	o, err := th.port.WaitEvent(hw, gen, timeout, callSyncEvent.ns)
-	if o.Sticky && th.ctx != nil {
+	if th.ctx != nil && o.Domain == th.ctx.domain {
 		th.noteFailure(th.ctx, o.Fault)
 	}
 	if o.Expired {

@@ -350,23 +350,88 @@ func TestS18_abort(t *testing.T) {
 	r.clean()
 }
 
-// A launch that reaches the device during an abort its thread does not know of is dropped, and told of afterwards.
+// A thread that does not know of an abort submits into it: the task is dropped, and the thread told afterwards. Which
+// of its calls tells it does not depend on wall time.
 func TestAbort_dropsWhatIsOnItsWay(t *testing.T) {
+	for range 20 {
+		r := newRig(t, Config{})
+		child := must[*Child](t)(r.Go(func(th *Thread) error {
+			s, err := th.CreateStream(StreamConfig{})
+			if err != nil {
+				return err
+			}
+			aborter, err := th.Go(func(th *Thread) error { return th.AbortStream(s) })
+			if err != nil {
+				return err
+			}
+			th.Work(20_000)
+			r.code("launch", th.LaunchKernel(r.add, []uint64{uint64(r.counter), 1}, s), 0)
+			r.code("synchronise", th.SynchronizeStream(s), StreamAbort)
+			return errors.Join(th.Wait(aborter), th.LaunchKernel(r.tiny, nil, s), th.SynchronizeStream(s), th.DestroyStream(s))
+		}))
+		r.ok(r.Wait(child))
+		if v := r.value(); v != 0 {
+			t.Fatal("the kernel ran")
+		}
+		closeOnce(t, r.rt, r.Thread)
+	}
+}
+
+func TestAbortDevice(t *testing.T) {
+	r := newRig(t, Config{})
+	var all []*Stream
+	for range 3 {
+		s := r.stream()
+		r.ok(r.LaunchKernel(r.long, nil, s), r.inc(s), r.LaunchHostFunc(s, func(*Thread) { t.Error("a dropped function ran") }))
+		all = append(all, s)
+	}
+	r.Work(ms)
+	r.ok(r.AbortDevice(0))
+	for _, s := range all {
+		r.ok(r.SynchronizeStream(s), r.inc(s), r.SynchronizeStream(s), r.DestroyStream(s))
+	}
+	if v := r.value(); v != 3 || r.Clock() > 10*ms {
+		t.Errorf("counter %d, clock %d", v, r.Clock())
+	}
+	r.clean()
+}
+
+func TestStopStream(t *testing.T) {
 	r := newRig(t, Config{})
 	s := r.stream()
 	r.ok(r.LaunchKernel(r.long, nil, s))
-	r.Work(ms)
-	r.ok(r.AbortStream(s))
-	e := must[*Event](t)(r.CreateEvent())
-	r.ok(r.RecordEvent(e, s), r.SynchronizeEvent(e), r.LaunchKernel(r.long, nil, s), r.DestroyEvent(e))
 	r.Work(ms)
 	r.ok(r.StopStream(s), r.inc(s))
 	var dead *sim.Deadlock
 	if err := r.SynchronizeStream(s); !errors.As(err, &dead) || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("a stopped stream with work: %v", err)
 	}
-	r.ok(r.DestroyStreamForce(s))
+	if v := r.value(); v != 0 || r.Clock() < 50*ms {
+		t.Errorf("counter %d, clock %d: the running kernel should have ended, the next not begun", v, r.Clock())
+	}
+	r.ok(r.AbortStream(s), r.inc(s), r.SynchronizeStream(s)) // an abort makes it usable again
+	r.ok(r.StopStream(s), r.inc(s), r.DestroyStreamForce(s))
+	if v := r.value(); v != 1 {
+		t.Errorf("counter %d", v)
+	}
 	r.clean()
+}
+
+// An abort does not wait for user code that the stream has called; its end is nobody's business any more.
+func TestAbort_duringHostFunction(t *testing.T) {
+	r := newRig(t, Config{})
+	s := r.stream()
+	ended := int64(0)
+	r.ok(r.LaunchHostFunc(s, func(cb *Thread) { cb.Work(20 * ms); ended = cb.Clock() }), r.inc(s))
+	r.Work(5 * ms)
+	r.ok(r.AbortStream(s), r.inc(s), r.SynchronizeStream(s))
+	if v := r.value(); v != 1 || r.Clock() > 10*ms {
+		t.Errorf("counter %d, clock %d", v, r.Clock())
+	}
+	r.ok(r.LaunchHostFunc(s, func(*Thread) {}), r.SynchronizeStream(s))
+	if ended < 20*ms || r.Clock() < ended {
+		t.Errorf("the function ended at %d, the next one at %d", ended, r.Clock())
+	}
 }
 
 func TestS19_streamLimit(t *testing.T) {

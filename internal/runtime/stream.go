@@ -21,7 +21,9 @@ type Stream struct {
 	priority  int
 	args      uint64                  // device address of its argument ring
 	open      atomic.Pointer[Context] // ctx while plain submissions are welcome, else nil: see use
-	abortTo   atomic.Int64            // an abort goes on until this time
+	abortAt   atomic.Int64            // an abort began at this time,
+	abortTo   atomic.Int64            // goes on until this one,
+	abortCode atomic.Int64            // and this is what submissions get
 	destroyed atomic.Bool
 	report    atomic.Pointer[reporter] // runs its callbacks
 	tag       atomic.Uint32
@@ -230,10 +232,13 @@ func (th *Thread) use(s *Stream, c call) (*Stream, error) {
 		return nil, th.keep(th.rt.faultError(c.name, f))
 	}
 	if s.open.Load() == nil {
-		if th.Clock() < s.abortTo.Load() {
-			return nil, th.fail(StreamAbort, c.name, fmt.Sprintf("stream %d is being aborted", s.id), "submit again when the abort has returned")
+		switch {
+		case th.Clock() >= s.abortTo.Load():
+			s.open.Store(ctx)
+		case s.abortAt.Load() <= th.port.Answered():
+			return nil, th.fail(Code(s.abortCode.Load()), c.name, fmt.Sprintf("stream %d is being aborted", s.id), "submit again when the abort has returned")
 		}
-		s.open.Store(ctx)
+		// A thread that does not know of the abort yet submits, and the device drops the task.
 	}
 	return s, nil
 }
@@ -305,16 +310,47 @@ func (th *Thread) AbortStream(s *Stream) (err error) {
 	}
 	start := th.Clock()
 	err = th.port.Call(func() {
-		if s.destroyed.Load() {
-			return
+		if !s.destroyed.Load() {
+			s.abort(start+abortNs, StreamAbort)
 		}
-		// From this instant on the stream refuses; what other threads have submitted without knowing is dropped.
-		s.abortTo.Store(start + abortNs)
-		s.open.Store(nil)
-		th.rt.machine.Abort(s.q, abortNs)
 	})
 	th.port.Spend(callAbortStream.ns)
 	return th.blocked(callAbortStream.name, nil, err)
+}
+
+// abort drops the stream's tasks, and what other threads submit before they know of it, until the host's time to.
+// Under Port.Call.
+func (s *Stream) abort(to int64, code Code) {
+	m := s.dev.rt.machine
+	s.abortAt.Store(m.Now())
+	s.abortTo.Store(to)
+	s.abortCode.Store(int64(code))
+	s.open.Store(nil)
+	m.Abort(s.q, abortNs)
+}
+
+// AbortDevice ends the running tasks of all streams that this process has on the device and drops the queued ones;
+// submissions meanwhile are refused with 107022 (aclrtDeviceTaskAbort).
+func (th *Thread) AbortDevice(id int) (err error) {
+	t := th.Clock()
+	defer func() { th.end(callAbortDevice, t, err) }()
+	if err = th.forbidden(callAbortDevice); err != nil {
+		return err
+	}
+	d, err := th.device(id, callAbortDevice)
+	if err != nil {
+		return err
+	}
+	start := th.Clock()
+	err = th.port.Call(func() {
+		for _, s := range d.streams {
+			if !s.hidden {
+				s.abort(start+abortNs, DeviceTaskAbort)
+			}
+		}
+	})
+	th.port.Spend(callAbortDevice.ns)
+	return th.blocked(callAbortDevice.name, nil, err)
 }
 
 // StopStream lets the stream's running task end and dispatches nothing more; only destroying it by force, or an abort,

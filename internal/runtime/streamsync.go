@@ -63,7 +63,7 @@ func (th *Thread) waitStream(s *Stream, timeout int64, c call) error {
 }
 
 func (th *Thread) outcome(s *Stream, o sim.Outcome, err error, timeout int64, c call) error {
-	if o.Sticky {
+	if o.Domain != nil {
 		th.noteFailure(s.ctx, o.Fault)
 	}
 	switch {

@@ -17,7 +17,7 @@ func (m *Machine) Abort(q *Queue, ns int64) {
 		p.result.Aborted = true
 	}
 	q.dropTo = m.now + ns
-	q.special = true
+	q.special, q.stopped = true, false
 	m.drop(q, q.arrivedBy(m.now))
 	m.releaseAll(q)
 	if !q.dead {

@@ -185,7 +185,7 @@ func (m *Machine) request(p *Port) {
 func (m *Machine) releaseQueue(p *Port, t int64) {
 	q := p.dev.queue
 	if f := q.domain.fault; f != nil {
-		p.result.Fault, p.result.Sticky = f, true
+		p.result.Fault, p.result.Domain = f, q.domain
 	} else if q.fault != nil {
 		p.result.Fault, q.fault = q.fault, nil
 	}

@@ -156,7 +156,7 @@ func (m *Machine) releaseEvent(p *Port, e *Event, t int64) {
 	if q := e.from; q != nil {
 		switch {
 		case q.domain.fault != nil:
-			p.result.Fault, p.result.Sticky = q.domain.fault, true
+			p.result.Fault, p.result.Domain = q.domain.fault, q.domain
 		case q.fault != nil && q.faultPos < e.pos:
 			p.result.Fault, q.fault = q.fault, nil
 		}

@@ -33,18 +33,19 @@ type Port struct {
 	_    cacheLine
 
 	// The thread's own side.
-	m       *Machine
-	id      uint16
-	clock   int64
-	pub     uint64 // the word as this thread last knew it
-	logHead uint32
-	req     request
-	seq     uint32
-	result  result
-	service bool
-	lastPos uint64 // of the latest submission to a shared queue, plus 1
-	retired atomic.Bool
-	_       cacheLine
+	m        *Machine
+	id       uint16
+	clock    int64
+	pub      uint64 // the word as this thread last knew it
+	logHead  uint32
+	req      request
+	seq      uint32
+	result   result
+	service  bool
+	answered int64  // instant for which the latest request was answered
+	lastPos  uint64 // of the latest submission to a shared queue, plus 1
+	retired  atomic.Bool
+	_        cacheLine
 
 	// Between the thread and whoever wakes it.
 	done    atomic.Uint32
@@ -171,6 +172,10 @@ func (p *Port) waitRoom(q *Queue, tail uint64) error {
 	q.headSeen = q.head.Load()
 	return err
 }
+
+// Answered is the instant up to which this port knows what has happened: its latest request was answered for it. It
+// does not depend on how far the devices have been simulated meanwhile.
+func (p *Port) Answered() int64 { return p.answered }
 
 // Last is the stream and the task id of this port's latest submission; ok is false if there was none.
 func (p *Port) Last() (stream, task uint32, ok bool) {

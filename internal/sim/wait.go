@@ -36,11 +36,11 @@ const Everything = ^uint64(0)
 
 // Outcome is what a wait on a queue or an event met besides its end.
 type Outcome struct {
-	Fault   *Fault // of a task that was waited for
-	Sticky  bool   // the fault is the domain's and stays
-	Expired bool   // the time-out came first
-	Aborted bool   // tasks that were waited for were dropped
-	Task    uint32 // where the queue stood when the wait expired
+	Fault   *Fault  // of a task that was waited for
+	Domain  *Domain // which has failed: the fault stays
+	Expired bool    // the time-out came first
+	Aborted bool    // tasks that were waited for were dropped
+	Task    uint32  // where the queue stood when the wait expired
 }
 
 // result is what the driver leaves for a port that it releases.
@@ -89,6 +89,7 @@ func (p *Port) await() {
 	}
 	p.pub = p.word.Load()
 	p.clock = int64(p.pub >> tailBits)
+	p.answered = p.req.clock + Doorbell
 	// Leaving with others parked: if something can be simulated, one of them must drive.
 	m.kick()
 }
