@@ -11,6 +11,7 @@ import (
 
 	"npu/internal/problem"
 	"npu/internal/trace"
+	"npu/internal/trace/cache"
 	"npu/internal/trace/load"
 )
 
@@ -43,12 +44,14 @@ CSV, databases), any Chrome trace (.json, .json.gz), and directories with the da
 
 // traceInput is how traces are read.
 type traceInput struct {
-	memory string
-	strict bool
+	memory  string
+	strict  bool
+	noCache bool
 }
 
 func (o *traceInput) flags(c *cobra.Command) {
 	c.Flags().StringVar(&o.memory, "mem", defaultMemory, "memory for the parts of a directory that are read at once")
+	c.Flags().BoolVar(&o.noCache, "no-cache", false, "read large inputs anew, and keep nothing of them in the user's cache directory")
 	c.Flags().BoolVar(&o.strict, "strict", false, "fail when something is missing, lost or unreadable")
 }
 
@@ -59,7 +62,11 @@ func (o *traceInput) read(ctx context.Context, paths []string, show func(*trace.
 	if err != nil {
 		return problem.Usagef("--mem %w", err)
 	}
-	t, damage := load.Paths(ctx, paths, load.Options{Memory: memory})
+	options := load.Options{Memory: memory}
+	if !o.noCache {
+		options.Cache = cache.Default()
+	}
+	t, damage := load.Paths(ctx, paths, options)
 	if t == nil || ctx.Err() != nil {
 		return damage
 	}

@@ -16,6 +16,7 @@ import (
 
 	"npu/internal/problem"
 	"npu/internal/trace"
+	"npu/internal/trace/cache"
 	"npu/internal/trace/merge"
 	"npu/internal/trace/npt"
 	"npu/internal/trace/profcsv"
@@ -30,6 +31,8 @@ func File(ctx context.Context, path string) (*trace.Trace, error) { return Read(
 type Options struct {
 	Memory  int64 // bytes for what is read at once of a directory with many parts; 0 for 4 GiB
 	Workers int   // parts that are read at once; 0 for one a processor
+
+	Cache cache.Cache // keeps what took long to read; without a Dir nothing is kept
 }
 
 // Read reads the trace at path. When it is damaged, both what could be read and a problem.Damaged error are given; the trace
@@ -39,10 +42,25 @@ func Read(ctx context.Context, path string, o Options) (*trace.Trace, error) {
 	if err != nil {
 		return nil, problem.Mark(problem.Damaged, err)
 	}
-	if st.IsDir() {
-		return directory(ctx, path, o)
+	key := ""
+	if !strings.HasSuffix(path, npt.Suffix) {
+		key = o.Cache.Key(path)
 	}
-	return file(ctx, path, nil, 0)
+	if key != "" {
+		if t := o.Cache.Get(ctx, key); t != nil {
+			return t, nil
+		}
+	}
+	var t *trace.Trace
+	if st.IsDir() {
+		t, err = directory(ctx, path, o)
+	} else {
+		t, err = file(ctx, path, nil, 0)
+	}
+	if key != "" && err == nil {
+		_ = o.Cache.Put(key, t) // a full disk only makes the next time as slow as this one
+	}
+	return t, err
 }
 
 // Paths reads several traces and makes one of them.

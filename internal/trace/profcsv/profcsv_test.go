@@ -14,7 +14,9 @@ import (
 	"npu/internal/trace/gen"
 )
 
-func readText(text string) (*trace.Trace, error) { return Read(context.Background(), strings.NewReader(text)) }
+func readText(text string) (*trace.Trace, error) {
+	return Read(context.Background(), strings.NewReader(text))
+}
 
 func TestRead_tasks(t *testing.T) {
 	text := "\ufeffDevice_id,Model ID,Task ID,Stream ID,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),Block Num,Context ID,aic_total_cycles,aic_mac_ratio,aiv_total_cycles,aiv_vec_ratio\n" +

@@ -39,9 +39,9 @@ type builder struct {
 	threads uint16
 	phases  [128]int64
 
-	calls      map[int64]call // by connection: the call that submitted
-	spans      []pending      // calls that may have submitted a task
-	tasks      []queued       // tasks that wait for their calls
+	calls      map[int64]call  // by connection: the call that submitted
+	spans      chunks[pending] // calls that may have submitted a task
+	tasks      chunks[queued]  // tasks that wait for their calls
 	stacks     map[*track][]opened
 	submitters map[submitted]uint16 // threads, in traces of this program
 	async      map[string]opened
@@ -215,7 +215,7 @@ func (b *builder) span(t *track, s trace.Span, connection int64) {
 	if connection > 0 {
 		if _, ok := b.calls[connection]; !ok {
 			b.calls[connection] = call{start: s.Start, end: s.End, thread: s.Thread}
-			b.spans = append(b.spans, pending{s, connection})
+			b.spans.add(pending{s, connection})
 			return
 		}
 	}
@@ -274,14 +274,12 @@ func (b *builder) counter(e *event, ts int64) {
 func (b *builder) finish() {
 	b.rec.Spans(b.batches.spans)
 	b.link()
-	for i := range b.spans {
-		s := b.spans[i].Span
-		if c := b.calls[b.spans[i].connection]; c.linked {
-			s.Stream, s.Task = c.stream, c.task
+	b.spans.drain(func(p *pending) {
+		if c := b.calls[p.connection]; c.linked {
+			p.Stream, p.Task = c.stream, c.task
 		}
-		b.rec.Spans([]trace.Span{s})
-	}
-	b.spans = nil
+		b.rec.Spans([]trace.Span{p.Span})
+	})
 	left := len(b.async)
 	for _, stack := range b.stacks {
 		left += len(stack)

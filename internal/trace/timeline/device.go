@@ -130,7 +130,7 @@ func (b *builder) task(t *track, e *event, start, end int64) {
 		k.Acct = b.rec.AddAccount(trace.Account{Total: a.cycles})
 	}
 	b.detail(&k, e)
-	b.tasks = append(b.tasks, queued{k, a.connection})
+	b.tasks.add(queued{k, a.connection})
 }
 
 // detail adds what another file says of the task.
@@ -185,8 +185,7 @@ func (b *builder) push(k trace.Task) {
 
 // link joins the tasks with the calls that submitted them, and records them.
 func (b *builder) link() {
-	for i := range b.tasks {
-		q := &b.tasks[i]
+	b.tasks.drain(func(q *queued) {
 		if b.own {
 			q.Thread = b.submitters[submitted{q.Device, q.Stream, q.Task.Task}]
 		} else if c, ok := b.calls[q.connection]; ok && q.connection > 0 && c.start <= q.Start {
@@ -198,7 +197,7 @@ func (b *builder) link() {
 			}
 		}
 		b.push(q.Task)
-	}
+	})
 	b.rec.Tasks(b.batches.tasks)
-	b.tasks, b.batches.tasks = nil, nil
+	b.batches.tasks = nil
 }

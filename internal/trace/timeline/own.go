@@ -85,7 +85,7 @@ func (b *builder) ownTask(t *track, e *event, start, end int64) {
 	if a.cycles > 0 {
 		k.Acct = b.rec.AddAccount(trace.Account{Total: a.cycles})
 	}
-	b.tasks = append(b.tasks, queued{Task: k})
+	b.tasks.add(queued{Task: k})
 }
 
 // ownCall records a call of a trace that this program wrote.

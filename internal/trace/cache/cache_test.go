@@ -1,0 +1,63 @@
+package cache
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"npu/internal/trace"
+	"npu/internal/trace/gen"
+)
+
+func TestCache(t *testing.T) {
+	input := filepath.Join(t.TempDir(), "x.json")
+	write := func(text string, at int64) {
+		if err := os.WriteFile(input, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		os.Chtimes(input, time.Unix(at, 0), time.Unix(at, 0))
+	}
+	write("input", 1)
+	c := Cache{Dir: filepath.Join(t.TempDir(), "sub", "dir"), Least: 3}
+	key := c.Key(input)
+	if key == "" || c.Get(context.Background(), key) != nil {
+		t.Fatalf("key %q", key)
+	}
+	want := gen.Trace(gen.Options{Tasks: 500})
+	want.Source = trace.Source{Format: "msprof JSON", Ranks: 2, Missing: []string{"x"}, Records: map[string]int64{"events": 9}, Steps: []trace.Step{{Name: "1", Free: 5}}}
+	if err := c.Put(key, want); err != nil {
+		t.Fatal(err)
+	}
+	got := c.Get(context.Background(), key)
+	if got == nil || !reflect.DeepEqual(got.Source, want.Source) || got.Tasks.Len() != want.Tasks.Len() || got.Meta != want.Meta {
+		t.Fatalf("%+v", got)
+	}
+	write("INPUT", 2)
+	if again := c.Key(input); again == key || again == "" {
+		t.Error("a changed file has the key of the old one")
+	}
+	if c.Least = 100; c.Key(input) != "" {
+		t.Error("a small file has a key")
+	}
+	if (&Cache{}).Key(input) != "" {
+		t.Error("no directory, but a key")
+	}
+	os.WriteFile(filepath.Join(c.Dir, key+".npt"), []byte("damaged"), 0o644)
+	if c.Get(context.Background(), key) != nil {
+		t.Error("a damaged entry is used")
+	}
+}
+
+func TestCache_oldEntriesGo(t *testing.T) {
+	c := Cache{Dir: t.TempDir(), Most: 1}
+	tr := gen.Trace(gen.Options{})
+	if err := c.Put("a", tr); err != nil {
+		t.Fatal(err)
+	}
+	if entries, _ := os.ReadDir(c.Dir); len(entries) != 0 {
+		t.Errorf("%v", entries)
+	}
+}
