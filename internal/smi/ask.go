@@ -25,7 +25,7 @@ func ask(ctx context.Context, path string, timeout time.Duration) (*Table, *Faul
 	case len(t.Devices) == 0:
 		f := Diagnose(a.text, a.exit)
 		if f.Kind == Denied {
-			f.Try = append(Probe(), f.Try...)
+			f.Found = Probe()
 		}
 		return nil, f, nil
 	case a.exit != 0:

@@ -26,10 +26,11 @@ const (
 
 // Fault says in words why npu-smi gave no figures, and what to try.
 type Fault struct {
-	Kind Kind
-	Says string   // what is wrong, one clause in lower case
-	Try  []string // what to do, the likeliest first
-	Text string   // the line of the tool that says so; empty without one
+	Kind  Kind
+	Says  string   // what is wrong, one clause in lower case
+	Text  string   // the line of the tool that says so; empty without one
+	Found []string // what Probe found wrong on this machine
+	Try   []string // what to do, the likeliest first
 }
 
 func (f *Fault) Error() string {

@@ -144,21 +144,29 @@ func (m *model) drawAbsence(a cell.Area, all int) {
 			y = say(a, x, y, theme.Strong, text)
 			y = say(a, x, y, theme.Dim, "The first answer of a driver takes half a second to three seconds. Keys work already.") + 1
 		case Failed:
-			y = say(a, x, y, theme.Warn, "! No devices: "+s.Says+".") + 1
-			if len(s.Try) > 0 && y < a.H {
-				y = say(a, x, y, theme.Strong, "What to do")
+			y = say(a, x, y, theme.Warn, "! No devices: "+s.Says+".")
+			if s.Text != "" {
+				y = say(a, x+2, y, theme.Dim, s.Text)
 			}
-			for _, t := range s.Try {
-				if y < a.H {
-					a.Text(x, y, theme.Dim, "-")
-					y = say(a.Sub(0, 0, a.W, a.H), x+2, y, theme.Text, t)
-				}
-			}
-			y++
+			y = sayList(a, x, y+1, "Found here", s.Found)
+			y = sayList(a, x, y, "What to do", s.Try)
 		default:
 			y = say(a, x, y, theme.Text, "No device. "+sourceLine(s, m.now())) + 1
 		}
 	}
+}
+
+// sayList writes a heading and points below it.
+func sayList(a cell.Area, x, y int, head string, points []string) int {
+	if len(points) == 0 {
+		return y
+	}
+	y = say(a, x, y, theme.Strong, head)
+	for _, t := range points {
+		a.Text(x, y, theme.Dim, "-")
+		y = say(a, x+2, y, theme.Text, t)
+	}
+	return y + 1
 }
 
 // selectedDevice is the device whose row is selected, or that the selected process runs on.

@@ -113,10 +113,7 @@ func status(r smi.Reading) Status {
 	}
 	switch {
 	case r.Fault != nil:
-		st.State, st.Says, st.Try = Stale, r.Fault.Says, r.Fault.Try
-		if r.Fault.Text != "" && !strings.Contains(st.Says, r.Fault.Text) {
-			st.Says += ": " + r.Fault.Text
-		}
+		st.State, st.Says, st.Text, st.Found, st.Try = Stale, r.Fault.Says, r.Fault.Text, r.Fault.Found, r.Fault.Try
 		if r.Table == nil {
 			st.State = Failed
 		}

@@ -74,13 +74,15 @@ type statusJSON struct {
 	AgeMS   *int64   `json:"age_ms"`
 	TookMS  *int64   `json:"took_ms,omitempty"`
 	Says    string   `json:"says,omitempty"`
+	Text    string   `json:"text,omitempty"`
+	Found   []string `json:"found,omitempty"`
 	Try     []string `json:"try,omitempty"`
 }
 
 func jsonStatus(list []Status, now time.Time) []statusJSON {
 	out := []statusJSON{}
 	for _, s := range list {
-		j := statusJSON{Name: s.Name, Version: s.Version, State: s.State, Says: s.Says, Try: s.Try}
+		j := statusJSON{Name: s.Name, Version: s.Version, State: s.State, Says: s.Says, Text: s.Text, Found: s.Found, Try: s.Try}
 		if !s.At.IsZero() {
 			age, took := max(0, now.Sub(s.At).Milliseconds()), s.Took.Milliseconds()
 			j.AgeMS, j.TookMS = &age, &took
@@ -118,7 +120,7 @@ func UnmarshalFrame(line []byte) (*Frame, error) {
 	}
 	f := &Frame{Time: j.Time, Notes: j.Notes}
 	for _, s := range j.Sources {
-		o := Status{Name: s.Name, Version: s.Version, State: s.State, Says: s.Says, Try: s.Try}
+		o := Status{Name: s.Name, Version: s.Version, State: s.State, Says: s.Says, Text: s.Text, Found: s.Found, Try: s.Try}
 		if s.AgeMS != nil {
 			o.At = j.Time.Add(-time.Duration(*s.AgeMS) * time.Millisecond)
 		}

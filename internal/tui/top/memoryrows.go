@@ -89,7 +89,7 @@ func memoryColumns(rows []*memoryRow) []column[memoryRow] {
 			if r.device == nil {
 				return
 			}
-			sum, known := 0.0, false
+			sum, known := 0.0, owner == ""
 			for _, m := range r.parts {
 				if (restRank(m.Owner) == 0) == (owner == "") && (owner == "" || m.Owner == owner) && m.Size.Known {
 					sum, known = sum+m.Size.N, true

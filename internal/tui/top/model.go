@@ -212,6 +212,8 @@ type Status struct {
 	Took    time.Duration // what taking them took
 	Since   time.Time     // start of the question that is being asked; zero when none is
 	Says    string        // what is wrong, in words
+	Text    string        // the same in the words of the tool
+	Found   []string      // what was found wrong on this machine
 	Try     []string      // what to do about it
 }
 

@@ -103,6 +103,12 @@ func Absence(f *Frame) error {
 			continue // another source has devices
 		}
 		msg := s.Says
+		if s.Text != "" {
+			msg += " (" + s.Text + ")"
+		}
+		if len(s.Found) > 0 {
+			msg += "; found: " + s.Found[0]
+		}
 		if len(s.Try) > 0 {
 			msg += "; try: " + strings.TrimSpace(s.Try[0])
 		}
