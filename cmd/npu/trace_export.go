@@ -25,7 +25,8 @@ func newTraceExportCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE|DIR... -o OUT",
 		Short: "Convert a trace for other tools",
-		Long: `Formats: ` + strings.Join(export.Names(), ", ") + `. Without --format the suffix of OUT picks one (.json.gz packs Chrome JSON).
+		Long: `Formats: ` + strings.Join(export.Names(), ", ") + `. Without --format the suffix of OUT picks one (.json is
+Chrome JSON, .json.gz packs it; -f msprof writes the vendor's timeline, or its database for a .db).
 Chrome JSON and Perfetto open in ui.perfetto.dev, pprof with "go tool pprof", Parquet in DuckDB, pandas and the like.`,
 		Example: `  npu trace export -f chrome run.npt -o run.json.gz
   npu trace export -f parquet rank0_ascend_pt rank1_ascend_pt -o job.parquet
@@ -61,7 +62,7 @@ func exportFormat(o *traceExportOptions) (f export.Format, err error) {
 	default:
 		f, err = export.BySuffix(o.out)
 	}
-	if err == nil && o.out == "-" && o.outTTY && f.Name != "chrome" && f.Name != "csv" {
+	if err == nil && o.out == "-" && o.outTTY && f.Suffix != ".json" && f.Suffix != ".csv" {
 		return f, problem.Usagef("format %s is binary and standard output is a terminal: name a file with -o FILE", f.Name)
 	}
 	return f, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -15,6 +16,7 @@ import (
 	"npu/internal/trace"
 	"npu/internal/trace/chrome"
 	"npu/internal/trace/csv"
+	"npu/internal/trace/msprofile"
 	"npu/internal/trace/npt"
 	"npu/internal/trace/parquet"
 	"npu/internal/trace/perfetto"
@@ -38,6 +40,8 @@ func Formats() []Format {
 		{"pprof", ".pb.gz", pprofile.Write},
 		{"csv", ".csv", csv.Write},
 		{"parquet", ".parquet", parquet.Write},
+		{"msprof", ".json", msprofile.WriteJSON}, // by name only: the suffix alone is Chrome's
+		{"msprof", ".db", msprofile.WriteDB},
 	}
 }
 
@@ -74,14 +78,12 @@ func ByName(name, path string) (Format, error) {
 
 // BySuffix finds the format that path asks for with its suffix. The error is a problem.Usage.
 func BySuffix(path string) (Format, error) {
-	var suffixes []string
 	for _, f := range Formats() {
 		if strings.HasSuffix(path, f.Suffix) {
 			return f, nil
 		}
-		suffixes = append(suffixes, f.Suffix)
 	}
-	return Format{}, problem.Usagef("%s: the suffix names no trace format: expected %s", path, list(suffixes))
+	return Format{}, problem.Usagef("%s: the suffix names no trace format: expected %s", path, list(Suffixes()))
 }
 
 // Write writes t to path in the format of its suffix, see File.
@@ -162,7 +164,9 @@ func gzipped(write func(io.Writer, *trace.Trace) error) func(io.Writer, *trace.T
 func Suffixes() []string {
 	var out []string
 	for _, f := range Formats() {
-		out = append(out, f.Suffix)
+		if !slices.Contains(out, f.Suffix) {
+			out = append(out, f.Suffix)
+		}
 	}
 	return out
 }

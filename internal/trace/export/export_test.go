@@ -17,7 +17,7 @@ import (
 func TestWrite_suffixPicksTheFormat(t *testing.T) {
 	tr := gen.Trace(gen.Options{Tasks: 50})
 	dir := t.TempDir()
-	starts := map[string]string{"x.npt": "\x89NPT", "x.json": "{\"displayTimeUnit\"", "a.b.json.gz": "\x1f\x8b", "x.pb.gz": "\x1f\x8b", "x.csv": "device,", "x.pftrace": "\x0a", "x.parquet": "PAR1"}
+	starts := map[string]string{"x.npt": "\x89NPT", "x.json": "{\"displayTimeUnit\"", "a.b.json.gz": "\x1f\x8b", "x.pb.gz": "\x1f\x8b", "x.csv": "device,", "x.pftrace": "\x0a", "x.parquet": "PAR1", "x.db": "SQLite format 3\x00"}
 	for name, start := range starts {
 		path := filepath.Join(dir, name)
 		if err := Write(path, tr); err != nil {
@@ -99,6 +99,11 @@ func TestByName(t *testing.T) {
 	}
 	if f, err := ByName("chrome", "-"); err != nil || f.Suffix != ".json" {
 		t.Errorf("%v %v", f.Suffix, err)
+	}
+	for path, suffix := range map[string]string{"a.json": ".json", "a.db": ".db", "-": ".json"} {
+		if f, err := ByName("msprof", path); err != nil || f.Suffix != suffix || f.Name != "msprof" {
+			t.Errorf("msprof, %s: %v %v", path, f, err)
+		}
 	}
 	if _, err := ByName("xyz", "a.json"); problem.ClassOf(err) != problem.Usage {
 		t.Errorf("%v", err)
