@@ -77,3 +77,26 @@ func TestWaits_choosesTheLastRecordOnItsDevice(t *testing.T) {
 		t.Error("a record is taken for a wait")
 	}
 }
+
+func TestCheck_partsOfOneTaskRunAtOnce(t *testing.T) {
+	r := NewRecorder()
+	r.Tasks([]Task{
+		{Start: 0, End: 9, Kind: NotifyWait, Task: 5}, {Start: 1, End: 5, Kind: Memcpy, Task: 5}, {Start: 2, End: 4, Kind: Memcpy, Task: 6, Flags: FlagPart},
+	})
+	for i := range r.tasks.n {
+		r.tasks.Submit.set(i, r.tasks.Start.At(i))
+		r.tasks.Ready.set(i, r.tasks.Start.At(i))
+	}
+	if err := r.Finish().Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTrace_DeviceName(t *testing.T) {
+	tr := Trace{Source: Source{Devices: []SourceDevice{{ID: 2, Rank: 7}, {ID: 3, Rank: -1}}}}
+	for id, want := range map[uint16]string{2: "NPU 2 rank 7", 3: "NPU 3", 4: "NPU 4"} {
+		if got := tr.DeviceName(id); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,5 +1,7 @@
 package trace
 
+import "strconv"
+
 // Trace is everything that was recorded of one run, or read from one file. It is immutable once it is made
 // (Recorder.Finish), and any number of goroutines may read it.
 type Trace struct {
@@ -104,6 +106,17 @@ func (t *Trace) String(id StringID) string {
 		return t.Strings[id]
 	}
 	return ""
+}
+
+// DeviceName is what views call a device: its number, and its rank where the source knows one.
+func (t *Trace) DeviceName(id uint16) string {
+	name := "NPU " + strconv.Itoa(int(id))
+	for _, d := range t.Source.Devices {
+		if d.ID == id && d.Rank >= 0 {
+			name += " rank " + strconv.Itoa(d.Rank)
+		}
+	}
+	return name
 }
 
 // Account is the cycle account of a task; the zero account when it has none.

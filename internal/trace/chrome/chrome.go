@@ -137,7 +137,7 @@ func (c *writer) metadata() {
 			named = pid
 			name := "Host"
 			if l.Of != lanes.Thread {
-				name = "NPU " + strconv.Itoa(int(l.Device))
+				name = c.t.DeviceName(l.Device)
 				if c.t.Meta.Chip != "" {
 					name += " (" + c.t.Meta.Chip + ")"
 				}

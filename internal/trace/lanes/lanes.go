@@ -40,7 +40,7 @@ type Layout struct {
 // Stream is the lane of the stream of task row i.
 func (l *Layout) Stream(i int) int { return int(l.streams[i]) }
 
-// Engine is the lane of the engine of task row i; -1 for tasks that the scheduler did itself.
+// Engine is the lane of the engine of task row i; -1 for tasks that the scheduler did itself, and for parts of others.
 func (l *Layout) Engine(i int) int { return int(l.engines[i]) }
 
 // Span is the lane of host span i.
@@ -59,7 +59,7 @@ func New(t *trace.Trace) *Layout {
 		device, engine := t.Tasks.Device.At(i), t.Tasks.Engine.At(i)
 		l.streams[i] = b.place(laneKey{device: device, of: Stream, id: t.Tasks.Stream.At(i)}, start, end)
 		l.engines[i] = -1
-		if engine != trace.EngineNone {
+		if engine != trace.EngineNone && t.Tasks.Flags.At(i)&trace.FlagPart == 0 {
 			l.engines[i] = b.place(laneKey{device: device, of: Engine, id: uint32(engine)}, start, end)
 		}
 	}

@@ -62,3 +62,15 @@ func TestNew_noOverlap(t *testing.T) {
 		}
 	}
 }
+
+func TestNew_partsUseNoEngine(t *testing.T) {
+	r := trace.NewRecorder()
+	r.Tasks([]trace.Task{
+		{Start: 0, End: 10, Kind: trace.KernelMix, Engine: trace.EngineCube},
+		{Start: 1, End: 9, Kind: trace.KernelMix, Engine: trace.EngineCube, Flags: trace.FlagPart},
+	})
+	l := New(r.Finish())
+	if l.Engine(0) < 0 || l.Engine(1) != -1 || l.Stream(0) == l.Stream(1) {
+		t.Errorf("%+v", l)
+	}
+}

@@ -11,8 +11,7 @@ import (
 type deviceData struct {
 	folder
 	*pairs
-	rec    *trace.Recorder
-	out    *trace.Source
+	out    trace.Source
 	info   info
 	sample sample
 	number uint16 // of the device on its host
@@ -22,6 +21,7 @@ type deviceData struct {
 
 	flips      []flip
 	marks      []mark
+	values     []value
 	pmu        []count8
 	plan       map[uint32]planned
 	iterations int64
@@ -45,23 +45,27 @@ func (d *deviceData) count(kind string, n, left int64) {
 	}
 }
 
+// missing says what the device should have and has not.
+func (d *deviceData) missing(format string, args ...any) {
+	d.out.Missing = append(d.out.Missing, fmt.Sprintf("device %d: "+format, append([]any{d.number}, args...)...))
+}
+
 // control reads the device's control files and sets its clock.
 func (d *deviceData) control(host *hostData) {
 	n := int(d.number)
-	missing := func(format string, args ...any) { d.out.Missing = append(d.out.Missing, fmt.Sprintf(format, args...)) }
 	if err := readJSON(d.path, &d.info, numbered("info.json", n)...); err != nil {
-		missing("device %d: info.json: chip, cores and clock are not known (%v)", n, reason(err))
+		d.missing("info.json: chip, cores and clock are not known (%v)", reason(err))
 	}
 	if err := readJSON(d.path, &d.sample, append(numbered("sample.json", n), "../sample.json")...); err != nil {
 		d.sample = host.sample
 	}
 	on, err := readPairs(d.path, numbered("host_start.log", n)...)
 	if err != nil {
-		missing("device %d: host_start.log: device times cannot be laid beside host times (%v)", n, reason(err))
+		d.missing("host_start.log: device times cannot be laid beside host times (%v)", reason(err))
 	}
 	dev, err := readPairs(d.path, numbered("dev_start.log", n)...)
 	if err != nil {
-		missing("device %d: dev_start.log: times count from the start of the device's counter (%v)", n, reason(err))
+		d.missing("dev_start.log: times count from the start of the device's counter (%v)", reason(err))
 		on = nil
 	}
 	var counter, cpuHz int64
@@ -75,7 +79,7 @@ func (d *deviceData) control(host *hostData) {
 		if counter = 50_000_000; d.has("hwts.data") || d.has("training_trace") {
 			counter = 100_000_000
 		}
-		missing("device %d: the frequency of its counter: taken as %d MHz", n, counter/1_000_000)
+		d.missing("the frequency of its counter: taken as %d MHz", counter/1_000_000)
 	}
 	d.clock = deviceClock(counter, cpuHz, on, dev)
 	if dev == nil {
@@ -83,7 +87,7 @@ func (d *deviceData) control(host *hostData) {
 	}
 	var start stamps
 	if err := readJSON(d.path, &start, numbered("start_info", n)...); err != nil {
-		missing("device %d: start_info: times are monotonic, not Unix (%v)", n, reason(err))
+		d.missing("start_info: times are monotonic, not Unix (%v)", reason(err))
 	}
 	if offset, ok := start.unixOffset(); ok {
 		d.offset = offset
@@ -104,26 +108,25 @@ func (d *deviceData) read(ctx context.Context) error {
 		}
 	}
 	d.settle()
-	d.batches()
-	d.addMarks()
+	if !d.v6() {
+		d.batches()
+	}
 	return nil
 }
 
 // describe says what is missing, lost and not readable.
 func (d *deviceData) describe() {
-	n := d.number
-	missing := func(format string, args ...any) { d.out.Missing = append(d.out.Missing, fmt.Sprintf(format, args...)) }
 	if !d.has("stars_soc.data") && !d.has("hwts.data") {
-		missing("device %d: no task log (stars_soc.data or hwts.data): its tasks are not known", n)
+		d.missing("no task log (stars_soc.data or hwts.data): its tasks are not known")
 	}
 	if ends := d.left + d.cut; ends > 0 {
-		missing("device %d: the ends of %d tasks, which were left out", n, ends)
+		d.missing("the ends of %d tasks, which were left out", ends)
 	}
 	if d.alone > 0 {
-		missing("device %d: the starts of %d tasks, which were left out", n, d.alone)
+		d.missing("the starts of %d tasks, which were left out", d.alone)
 	}
 	if d.strayPMU > 0 {
-		missing("device %d: the tasks of %d PMU records", n, d.strayPMU)
+		d.missing("the tasks of %d PMU records", d.strayPMU)
 	}
 	if d.skipped > 0 {
 		d.out.Records["other device records"] += d.skipped
@@ -133,7 +136,7 @@ func (d *deviceData) describe() {
 	}
 	pmu := d.has("ffts_profile.data") || d.has("aicore.data")
 	if d.sample.Profiling == "on" && !pmu {
-		missing("device %d: PMU counters, which were switched on", n)
+		d.missing("PMU counters, which were switched on")
 	}
 	if !pmu {
 		d.out.Hints = append(d.out.Hints, "no PMU counters: collect with --ai-core=on --aic-metrics=PipeUtilization to see what bounds a kernel")

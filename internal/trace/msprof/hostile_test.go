@@ -270,3 +270,39 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Chips 15 and 16 write tasks of 32 bytes whose id holds for all streams; the host says which stream it was.
+func TestRead_generation6(t *testing.T) {
+	record := func(kind, counter uint16, id uint32, count uint64) string {
+		b := []byte(starsRecordOf(kind, counter, 1, 0, 0, count))[:starsRecordV6]
+		binary.LittleEndian.PutUint32(b[4:], id)
+		return string(b)
+	}
+	const id = 3<<16 | 77
+	tr := read(t, control(map[string]string{
+		"device_0/info.json.0":                       strings.Replace(deviceInfo, `"5"`, `"15"`, 1),
+		"device_0/data/stars_soc.data.0.slice_0":     record(acsqStart, 0, id, 100) + record(acsqEnd, 1, id, 200) + record(acsqStart, 2, 5, 300) + record(acsqEnd, 3, 5, 400),
+		"host/data/aging.compact.task_track.slice_0": trackOf(42, 77, 3, 2, 10),
+	}))
+	a, b := tr.Tasks.At(0), tr.Tasks.At(1)
+	if tr.Meta.Chip != "Ascend950" || a.Kind != trace.EventRecord || a.Stream != 42 || a.End-a.Start != 2000 || b.Kind != trace.KernelAIVector {
+		t.Errorf("%+v, %+v, %+v", tr.Meta, a, b)
+	}
+}
+
+func TestRead_devicesAtOnce(t *testing.T) {
+	what := control(nil)
+	for d := range 5 {
+		at := "device_" + string(rune('0'+d)) + "/data/stars_soc.data." + string(rune('0'+d)) + ".slice_0"
+		what[at] = starsRecordOf(acsqStart, 0, 4, 7, 1, 10) + starsRecordOf(acsqEnd, 1, 4, 7, 1, uint64(20+d))
+	}
+	tr := read(t, what)
+	if tr.Tasks.Len() != 5 || tr.Meta.Devices != 5 || tr.Source.Records["stars_soc.data"] != 10 {
+		t.Fatalf("%+v", tr)
+	}
+	for i, k := range tr.Tasks.All() {
+		if int(k.Device) >= 5 || k.End-k.Start < 200 {
+			t.Errorf("row %d: %+v", i, k)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package msprof
 
 import (
 	"cmp"
-	"fmt"
 
 	"npu/internal/trace"
 	"npu/internal/trace/ascend"
@@ -84,10 +83,9 @@ func (m *matcher) name(rec *trace.Recorder, hash uint64) trace.StringID {
 }
 
 // record records the tasks of the device.
-func (d *deviceData) record(m *matcher) {
+func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 	accounts := d.accounts()
 	batch := make([]trace.Task, 0, 1024)
-	rec := d.rec
 	alone := int64(0)
 	for i := range d.tasks {
 		t := &d.tasks[i]
@@ -110,7 +108,7 @@ func (d *deviceData) record(m *matcher) {
 		case !d.hwts && t.context == noContext && what.word != flipWord:
 			alone++
 		}
-		d.planned(t, &k)
+		d.planned(t, &k, rec)
 		kind, engine := what.kind, what.engine
 		if op := m.op(row); op != nil && op.kind <= 5 && kind == trace.KernelAICore {
 			kind, engine = m.words.Kind([]string{"AI_CORE", "AI_CPU", "AI_VECTOR_CORE", "WRITE_BACK", "MIX_AIC", "MIX_AIV"}[op.kind])
@@ -134,7 +132,7 @@ func (d *deviceData) record(m *matcher) {
 	}
 	rec.Tasks(batch)
 	if alone > 0 && m.host.found {
-		d.out.Missing = append(d.out.Missing, fmt.Sprintf("device %d: the host's records of %d tasks, which go by their type on the device", d.number, alone))
+		d.missing("the host's records of %d tasks, which go by their type on the device", alone)
 	}
 }
 
@@ -174,7 +172,7 @@ func (m *matcher) op(row int32) *node {
 }
 
 // planned names a task as the framework announced it, where no other record does.
-func (d *deviceData) planned(t *task, k *trace.Task) {
+func (d *deviceData) planned(t *task, k *trace.Task, rec *trace.Recorder) {
 	if d.plan == nil || k.Name != 0 {
 		return
 	}
@@ -182,7 +180,7 @@ func (d *deviceData) planned(t *task, k *trace.Task) {
 	if !ok {
 		return
 	}
-	k.Name, k.Op, k.Blocks = d.rec.Intern(p.name), d.rec.Intern(p.op), p.blocks
+	k.Name, k.Op, k.Blocks = rec.Intern(p.name), rec.Intern(p.op), p.blocks
 }
 
 // unmatched counts the tracks of device that no task was found for. Flip marks never become tasks.

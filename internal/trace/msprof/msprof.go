@@ -2,7 +2,7 @@
 // before any analysis. It knows the stars generation of task logs (910B and later), the hwts generation (910A, 310P), the
 // host's events and dictionaries, PMU counters and clocks. Times become Unix nanoseconds, exact to the nanosecond.
 //
-// Read runs in the caller's goroutine and never writes beside the data. What is missing, lost or unreadable is counted and
+// Read decodes several devices at once, in goroutines that end before it does, and never writes beside the data. What is missing, lost or unreadable is counted and
 // said in the trace's Source.
 package msprof
 
@@ -15,9 +15,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"npu/internal/problem"
 	"npu/internal/trace"
@@ -92,7 +94,7 @@ func Size(dir string) (n int64) {
 	return n
 }
 
-// Read reads the raw data of dir, the devices one after the other. The error is a problem.Damaged when dir holds none.
+// Read reads the raw data of dir. The error is a problem.Damaged when dir holds none.
 func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 	hostDir, devices, err := domains(dir)
 	if err != nil {
@@ -125,30 +127,33 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 		host.spans(rec, offset, 0, l.caller)
 	}
 	meta := trace.Meta{Devices: len(numbers)}
-	for i, n := range numbers {
-		d := &deviceData{rec: rec, out: &source, number: uint16(n), ids: ids{host.expand}}
-		if d.folder, err = openFolder(devices[n]); err != nil {
-			return nil, problem.Damagedf("%s: %w", devices[n], err)
-		}
-		d.control(host)
-		if err := d.read(ctx); err != nil {
-			return nil, problem.Damagedf("%s: %w", devices[n], err)
-		}
+	list, err := readDevices(ctx, numbers, devices, host)
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range list {
 		m := newMatcher(host, l, rec, offset, d.v6())
-		d.record(m)
+		d.record(m, rec)
+		d.counters(rec)
 		if left := m.unmatched(d.number); left > 0 {
-			missing("device %d: the device's records of %d tasks that the host submitted", n, left)
+			d.missing("the device's records of %d tasks that the host submitted", left)
 		}
 		d.describe()
 		d.meta(&meta)
 		source.BadRecords += d.bad
+		source.Missing = append(source.Missing, d.out.Missing...)
+		source.Hints = append(source.Hints, d.out.Hints...)
+		for kind, n := range d.out.Records {
+			source.Records[kind] += n
+		}
 		if i == 0 {
 			host.spans(rec, offset, d.number, l.caller)
 			if rank, ok := d.info.Rank.int(); ok && rank >= 0 && rank < 1<<24 {
 				source.Ranks = 1
-				source.Devices = append(source.Devices, trace.SourceDevice{ID: d.number, Rank: int(rank), Device: n, Host: d.info.Host})
+				source.Devices = append(source.Devices, trace.SourceDevice{ID: d.number, Rank: int(rank), Device: int(d.number), Host: d.info.Host})
 			}
 		}
+		list[i] = nil // its records are tasks now
 	}
 	source.BadRecords += host.bad
 	if host.events > 0 {
@@ -159,6 +164,33 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 	rec.SetMeta(meta)
 	rec.SetSource(source)
 	return rec.Finish(), nil
+}
+
+// readDevices reads the devices, several at once.
+func readDevices(ctx context.Context, numbers []int, dirs map[int]string, host *hostData) ([]*deviceData, error) {
+	list, errs := make([]*deviceData, len(numbers)), make([]error, len(numbers))
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var done sync.WaitGroup
+	for i, n := range numbers {
+		free <- struct{}{}
+		done.Go(func() {
+			defer func() { <-free }()
+			d := &deviceData{number: uint16(n), ids: ids{host.expand}, out: trace.Source{Records: map[string]int64{}}}
+			list[i] = d
+			if d.folder, errs[i] = openFolder(dirs[n]); errs[i] != nil {
+				return
+			}
+			d.control(host)
+			errs[i] = d.read(ctx)
+		})
+	}
+	done.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return nil, problem.Damagedf("%s: %w", dirs[numbers[i]], err)
+		}
+	}
+	return list, ctx.Err()
 }
 
 // open reads the host folder and gives the offset of its clock to Unix time.

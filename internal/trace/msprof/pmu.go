@@ -174,9 +174,7 @@ func (d *deviceData) readFrequency(ctx context.Context) error {
 			}
 			for i := range int(values) {
 				at := rec[8+16*i:]
-				d.rec.Counters([]trace.Counter{{
-					Time: d.unix(binary.LittleEndian.Uint64(at)), Value: float64(binary.LittleEndian.Uint32(at[8:])), Name: d.rec.Intern(name), Device: d.number,
-				}})
+				d.values = append(d.values, value{d.unix(binary.LittleEndian.Uint64(at)), float64(binary.LittleEndian.Uint32(at[8:])), name})
 			}
 		})
 		d.count(kind, n, left)

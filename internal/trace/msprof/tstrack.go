@@ -69,13 +69,20 @@ type mark struct {
 	tag   uint16
 }
 
-func (d *deviceData) addMarks() {
-	if len(d.marks) == 0 {
-		return
+// value is a sampled value of the counter name.
+type value struct {
+	at   int64
+	v    float64
+	name string
+}
+
+// counters records what was sampled, and the marks of the training loop.
+func (d *deviceData) counters(rec *trace.Recorder) {
+	for _, v := range d.values {
+		rec.Counters([]trace.Counter{{Time: v.at, Value: v.v, Name: rec.Intern(v.name), Device: d.number}})
 	}
-	name := d.rec.Intern("step trace tag")
 	for _, m := range d.marks {
-		d.rec.Counters([]trace.Counter{{Time: d.unix(m.count), Value: float64(m.tag), Name: name, Device: d.number}})
+		rec.Counters([]trace.Counter{{Time: d.unix(m.count), Value: float64(m.tag), Name: rec.Intern("step trace tag"), Device: d.number}})
 	}
 }
 

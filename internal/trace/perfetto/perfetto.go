@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -187,7 +186,7 @@ func (c *writer) process(pid int, named map[int]bool) {
 	named[pid] = true
 	name := "Host"
 	if pid != hostPid {
-		name = "NPU " + strconv.Itoa(pid-devicePid)
+		name = c.t.DeviceName(uint16(pid - devicePid))
 		if c.t.Meta.Chip != "" {
 			name += " (" + c.t.Meta.Chip + ")"
 		}
