@@ -24,6 +24,7 @@ type Context struct {
 	streams []*Stream
 	kernels []*Kernel
 	bytes   int64
+	tag     uint32 // of its blocks of memory
 }
 
 // ContextConfig says what a context is made for.
@@ -70,7 +71,7 @@ func (th *Thread) newContext(d *Device, cfg ContextConfig, primary bool, in call
 		}
 		c = &Context{dev: d, primary: primary, isolated: cfg.Isolated, domain: &sim.Domain{}, pages: d.memory.shared}
 		if cfg.Isolated {
-			c.pages = newPageTable(d.hw)
+			c.pages = d.memory.newTable()
 		}
 		c.stream = &Stream{ctx: c, dev: d, def: true}
 		if code = c.stream.make(th, StreamConfig{}); code != 0 {

@@ -27,24 +27,33 @@ func (th *Thread) Malloc(n int64) (p Ptr, err error) {
 		return 0, err
 	}
 	d := ctx.dev
-	size := (uint64(n)+31)/32*32 + uint64(d.hw.Chip().PaddingSize)
-	var stats mempool.Stats
+	size := mempool.Padded(uint64(n), d.hw.Chip().PaddingSize)
 	ok := false
 	err = th.port.Call(func() {
 		d.memory.reclaim()
 		var a uint64
 		a, ok = d.memory.alloc(size, ctx, ctx.pages)
-		p, stats = Ptr(a), d.memory.pool.Stats()
+		p = Ptr(a)
 	})
 	if err != nil {
 		return 0, th.blocked(callMalloc.name, nil, err)
 	}
 	if !ok {
-		return 0, th.fail(OutOfMemory, callMalloc.name,
-			fmt.Sprintf("asked for %d bytes on device %d: %d of %d in use, largest free block %d", size, d.id, stats.InUse, stats.Total, stats.LargestFree),
-			"free memory, or choose a chip with more (npu soc list)")
+		return 0, th.outOfMemory(d, size, callMalloc)
 	}
 	return p, nil
+}
+
+// outOfMemory is the error of a request that found no room.
+func (th *Thread) outOfMemory(d *Device, size uint64, c call) error {
+	var st mempool.Stats
+	if err := th.port.Call(func() { st = d.memory.pool.Stats() }); err != nil {
+		return th.blocked(c.name, nil, err)
+	}
+	return th.fail(OutOfMemory, c.name,
+		fmt.Sprintf("asked for %d bytes on device %d: %d of %d free (%d wait for tasks under way), %d reserved, largest free block %d",
+			size, d.id, st.Total-st.InUse, st.Total, st.Leaving, st.Reserved, st.LargestFree),
+		"free memory, or choose a chip with more (npu soc list)")
 }
 
 // Free gives device memory back (aclrtFree). The block is reused only after every task that was submitted to this
@@ -61,7 +70,7 @@ func (th *Thread) Free(p Ptr) (err error) {
 	var known bool
 	err = th.port.Call(func() {
 		for _, d := range th.rt.devices {
-			if known = d.memory.freeLater(uint64(p), d.streams); known {
+			if known = d.memory.freeLater(uint64(p), d); known {
 				return
 			}
 		}
@@ -104,7 +113,7 @@ type hostPool struct {
 
 func newHostPool(m *sim.Machine) *hostPool {
 	base, size := m.HostWindow()
-	return &hostPool{m: m, pool: mempool.New(base, uint64(size))}
+	return &hostPool{m: m, pool: mempool.New(mempool.Config{Base: base, Size: uint64(size), Granule: 4096, NoSlabs: true})}
 }
 
 // MallocHost allocates page-locked host memory (aclrtMallocHost).
@@ -116,7 +125,7 @@ func (th *Thread) MallocHost(n int64) (h HostMem, err error) {
 	}
 	p := th.rt.hostMem
 	p.mu.Lock()
-	addr, ok := p.pool.Alloc(uint64(n), 4096)
+	addr, ok := p.pool.Alloc(mempool.Request{Bytes: uint64(n)})
 	p.mu.Unlock()
 	if !ok {
 		return HostMem{}, th.fail(OutOfMemory, callMallocHost.name, fmt.Sprintf("asked for %d bytes of host memory", n), "free host memory")

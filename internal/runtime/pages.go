@@ -7,39 +7,26 @@ import (
 
 // memory is what this process has taken of a device's memory. All methods run under Port.Call.
 type memory struct {
-	hw      *sim.Device
-	pool    *mempool.Pool
-	shared  *pageTable // of all contexts but isolated ones
-	blocks  map[uint64]block
-	pending []pendingFree
+	hw     *sim.Device
+	pool   *mempool.Pool
+	shared *pageTable // of all contexts but isolated ones
+	tables []*pageTable
+	users  []*Context // by the tag of their blocks; 0 is the runtime itself
+	frees  pendingFrees
+	uses   map[uint64][]recordedUse // by block, see RecordUse
 }
 
-// block is an allocation: whose it is and who can reach it.
-type block struct {
-	ctx   *Context // nil: the runtime's own
-	pages *pageTable
-	bytes int64
-}
-
-// pageTable is an address space with the number of blocks on each of its pages.
+// pageTable is an address space on the device.
 type pageTable struct {
 	space *sim.Space
-	count []uint16
-}
-
-// pendingFree is a block that was freed while tasks that may use it were under way.
-type pendingFree struct {
-	addr  uint64
-	after []position
-}
-
-type position struct {
-	q   *sim.Queue
-	pos uint64
+	id    uint32 // as the pool knows it; 0 is the shared one
 }
 
 func newMemory(hw *sim.Device) *memory {
-	m := &memory{hw: hw, shared: newPageTable(hw)}
+	m := &memory{hw: hw}
+	m.shared = &pageTable{space: hw.NewSpace()}
+	m.tables = []*pageTable{m.shared}
+	m.users = []*Context{nil}
 	m.clear()
 	return m
 }
@@ -47,113 +34,99 @@ func newMemory(hw *sim.Device) *memory {
 func (m *memory) clear() {
 	base, size := m.hw.Memory()
 	// The first page stays unmapped, so that small numbers are no pointers into it.
-	m.pool = mempool.New(base+sim.Page, uint64(size-sim.Page))
-	m.blocks = map[uint64]block{}
-	m.pending = nil
+	m.pool = mempool.New(mempool.Config{Base: base + sim.Page, Size: uint64(size - sim.Page), Pages: m})
+	m.frees = pendingFrees{}
+	m.uses = map[uint64][]recordedUse{}
 }
 
-func newPageTable(hw *sim.Device) *pageTable {
-	_, size := hw.Memory()
-	return &pageTable{space: hw.NewSpace(), count: make([]uint16, size/sim.Page)}
+// newTable makes an address space of its own.
+func (m *memory) newTable() *pageTable {
+	t := &pageTable{space: m.hw.NewSpace(), id: uint32(len(m.tables))}
+	m.tables = append(m.tables, t)
+	return t
 }
 
-// alloc takes a block and maps its pages. An isolated table shares no page with another one, so its blocks are whole
-// pages.
+// Map is called by the pool.
+func (m *memory) Map(addr, bytes uint64, table uint32) {
+	m.tables[table].space.Map(addr, int64(bytes), sim.ReadWrite)
+}
+
+// Unmap is called by the pool.
+func (m *memory) Unmap(addr, bytes uint64, table uint32) {
+	m.tables[table].space.Map(addr, int64(bytes), sim.NoAccess)
+}
+
+// user is the tag of a context's blocks.
+func (m *memory) user(ctx *Context) uint32 {
+	if ctx == nil {
+		return 0
+	}
+	if int(ctx.tag) >= len(m.users) || m.users[ctx.tag] != ctx {
+		ctx.tag = uint32(len(m.users))
+		m.users = append(m.users, ctx)
+	}
+	return ctx.tag
+}
+
+// alloc takes a block of n bytes.
 func (m *memory) alloc(n uint64, ctx *Context, pages *pageTable) (uint64, bool) {
-	var align uint64
-	if pages != m.shared {
-		n, align = (n+sim.Page-1)&^(sim.Page-1), sim.Page
-	}
-	addr, ok := m.pool.Alloc(n, align)
-	if !ok {
-		return 0, false
-	}
-	n, _ = m.pool.Size(addr)
-	m.blocks[addr] = block{ctx: ctx, pages: pages, bytes: int64(n)}
-	if ctx != nil {
-		ctx.bytes += int64(n)
-	}
-	base, _ := m.hw.Memory()
-	for pg := (addr - base) / sim.Page; pg <= (addr+n-1-base)/sim.Page; pg++ {
-		if pages.count[pg]++; pages.count[pg] == 1 {
-			pages.space.Map(base+pg*sim.Page, sim.Page, sim.ReadWrite)
-		}
-	}
-	return addr, true
+	return m.take(mempool.Request{Bytes: n, Table: pages.id}, ctx)
 }
 
-// release gives a block back and unmaps pages without blocks.
+// take takes a block for ctx; nil is the runtime itself.
+func (m *memory) take(r mempool.Request, ctx *Context) (uint64, bool) {
+	r.Tag = m.user(ctx)
+	if r.Table != 0 {
+		r.Bytes = (r.Bytes + sim.Page - 1) &^ (sim.Page - 1) // an isolated table shares no page with another one
+	}
+	addr, ok := m.pool.Alloc(r)
+	if ok && ctx != nil {
+		ctx.bytes += int64(r.Bytes)
+	}
+	return addr, ok
+}
+
+// release gives a block back.
 func (m *memory) release(addr uint64) {
-	n, ok := m.pool.Free(addr)
+	b, ok := m.pool.Free(addr)
 	if !ok {
 		return
 	}
-	b := m.blocks[addr]
-	delete(m.blocks, addr)
-	if b.ctx != nil {
-		b.ctx.bytes -= b.bytes
+	if ctx := m.users[b.Tag]; ctx != nil {
+		ctx.bytes -= int64(b.Bytes)
 	}
-	base, _ := m.hw.Memory()
-	for pg := (addr - base) / sim.Page; pg <= (addr+n-1-base)/sim.Page; pg++ {
-		if b.pages.count[pg]--; b.pages.count[pg] == 0 {
-			b.pages.space.Map(base+pg*sim.Page, sim.Page, sim.NoAccess)
-		}
+	if len(m.uses) > 0 {
+		delete(m.uses, addr)
 	}
-}
-
-// freeLater frees a block as soon as the tasks that are under way on the streams have passed.
-func (m *memory) freeLater(addr uint64, streams []*Stream) bool {
-	if _, ok := m.blocks[addr]; !ok {
-		return false
-	}
-	for _, p := range m.pending {
-		if p.addr == addr {
-			return false
-		}
-	}
-	f := pendingFree{addr: addr}
-	for _, s := range streams {
-		if pos := s.q.Arrived(); pos > s.q.Retired() {
-			f.after = append(f.after, position{s.q, pos})
-		}
-	}
-	m.pending = append(m.pending, f)
-	m.reclaim()
-	return true
-}
-
-// reclaim frees the blocks whose last user has passed.
-func (m *memory) reclaim() {
-	k := 0
-	for _, f := range m.pending {
-		busy := false
-		for _, a := range f.after {
-			busy = busy || !a.q.Gone() && a.q.Retired() < a.pos
-		}
-		if busy {
-			m.pending[k] = f
-			k++
-			continue
-		}
-		m.release(f.addr)
-	}
-	m.pending = m.pending[:k]
 }
 
 // freeTable frees all blocks of a page table.
 func (m *memory) freeTable(t *pageTable) {
 	m.reclaim()
-	for addr, b := range m.blocks {
-		if b.pages == t {
-			m.release(addr)
+	var list []uint64
+	m.pool.All(func(b mempool.Block) bool {
+		if b.Table == t.id {
+			list = append(list, b.Addr)
 		}
+		return true
+	})
+	for _, a := range list {
+		m.release(a)
 	}
 }
 
 // reset frees everything that the process has on the device.
 func (m *memory) reset() {
-	for addr := range m.blocks {
-		m.release(addr)
+	m.frees.drop()
+	var list []uint64
+	m.pool.All(func(b mempool.Block) bool {
+		list = append(list, b.Addr)
+		return true
+	})
+	for _, a := range list {
+		m.release(a)
 	}
+	m.pool.SetThreshold(0)
+	m.pool.Trim(0)
 	m.clear()
 }

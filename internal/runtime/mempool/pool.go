@@ -1,100 +1,235 @@
-// Package mempool does the bookkeeping of a range of device addresses: which parts are free. It never touches the
-// memory. A Pool is not safe for concurrent use; its owner serialises.
 package mempool
 
-import "slices"
+// Config is what a pool is made for.
+type Config struct {
+	Base, Size uint64 // the range of addresses; whole segments
+	// Granule is the unit of blocks that are too large for slabs, in bytes: a power of two from 2 KiB to 32 KiB. 0 is 2 KiB.
+	Granule uint64
+	NoSlabs bool // every block is whole granules
+	Pages   Pages
+}
 
-// Align is the alignment and granularity of blocks in bytes: what the driver is asked for on the real device.
-const Align = 512
-
-// Pool hands out blocks of a range of addresses, lowest fitting address first, and joins neighbours when they are
-// freed.
+// Pool hands out blocks of a range of addresses.
 type Pool struct {
-	base, size uint64
-	free       []span            // sorted by address, never adjacent
-	used       map[uint64]uint64 // address → bytes
-	inUse      uint64
-	peak       uint64
+	base, total uint64
+	granule     uint64
+	perSegment  uint32
+	small       uint64 // largest block that goes into a slab
+	pages       Pages
+
+	tree       tree
+	use        []uint16 // granules in use, by segment
+	mapped     []bool
+	segments   []*segment // nil: free as a whole, or in the middle of one block
+	spare      []*segment
+	shelves    [classes]shelf
+	slabs      []slab
+	spareSlabs []int32
+	runs       []run
+	spareRuns  []int32
+
+	threshold, cached, reserved, peakReserved uint64
+	toldAt, toldN                             int
+	toldOn                                    bool
+	inUse, peak, room, leaving                uint64
+	allocs, frees, live                       uint64
 }
 
-type span struct{ addr, bytes uint64 }
-
-// New makes a pool over [base, base+size).
-func New(base, size uint64) *Pool {
-	return &Pool{base: base, size: size, free: []span{{base, size}}, used: map[uint64]uint64{}}
+// run is a block that is no slot of a slab.
+type run struct {
+	start, n uint64 // granules
+	bytes    uint64 // padded size
+	tag      uint32
+	table    uint32
+	leaving  bool
 }
 
-// Alloc finds n bytes whose address is a multiple of align (a power of two of at least Align). It says whether there
-// was room.
-func (p *Pool) Alloc(n, align uint64) (uint64, bool) {
-	n = (max(n, 1) + Align - 1) &^ (Align - 1)
-	align = max(align, Align)
-	for i, s := range p.free {
-		addr := (s.addr + align - 1) &^ (align - 1)
-		pad := addr - s.addr
-		if s.bytes < pad || s.bytes-pad < n {
-			continue
-		}
-		rest := span{addr + n, s.bytes - pad - n}
-		switch {
-		case pad > 0 && rest.bytes > 0:
-			p.free[i].bytes = pad
-			p.free = slices.Insert(p.free, i+1, rest)
-		case pad > 0:
-			p.free[i].bytes = pad
-		case rest.bytes > 0:
-			p.free[i] = rest
-		default:
-			p.free = slices.Delete(p.free, i, i+1)
-		}
-		p.used[addr] = n
-		p.inUse += n
-		p.peak = max(p.peak, p.inUse)
-		return addr, true
+// firstLeaves is how many segments the tree covers at first.
+const firstLeaves = 64
+
+// New makes a pool.
+func New(c Config) *Pool {
+	if c.Granule == 0 {
+		c.Granule = Segment / maxGranules
 	}
-	return 0, false
+	if c.Pages == nil {
+		c.Pages = noPages{}
+	}
+	p := &Pool{base: c.Base, total: c.Size &^ (Segment - 1), granule: c.Granule, perSegment: uint32(Segment / c.Granule), pages: c.Pages, small: maxSlot}
+	if c.NoSlabs {
+		p.small = 0
+	}
+	for i := range p.shelves {
+		p.shelves[i] = shelf{-1, -1}
+	}
+	p.tree = newTree(firstLeaves/2, p.perSegment)
+	p.grow()
+	return p
 }
 
-// Free gives a block back and returns its size; false for an address that is not the start of a block.
-func (p *Pool) Free(addr uint64) (uint64, bool) {
-	n, ok := p.used[addr]
+// Request is a block that is wanted.
+type Request struct {
+	Bytes uint64 // as the rules of the chip make it, see Padded
+	Align uint64 // of its address, a power of two; 64 is kept in any case
+	Whole uint64 // if not 0: whole pages of this size, which it shares with nobody
+	Table uint32 // page table; not 0: one of its own, and whole segments
+	Tag   uint32 // whose it is; the pool only keeps it
+}
+
+// Block is one that was handed out.
+type Block struct {
+	Addr    uint64
+	Bytes   uint64 // padded size
+	Room    uint64 // what it takes of the pool
+	Tag     uint32
+	Table   uint32
+	Leaving bool // freed, but tasks may still use it
+}
+
+// Alloc finds room for r and says whether there was some.
+func (p *Pool) Alloc(r Request) (uint64, bool) {
+	n := max(r.Bytes, 1)
+	if n <= p.small && r.Align <= slotAlign && r.Whole == 0 && r.Table == 0 {
+		a, ok := p.allocSmall(n, r.Tag)
+		if !ok {
+			return 0, false
+		}
+		p.count(n, slotBytes(classOf(n)))
+		return a, true
+	}
+	return p.allocRun(r, n)
+}
+
+func (p *Pool) allocRun(r Request, n uint64) (uint64, bool) {
+	if n > p.total {
+		return 0, false
+	}
+	var start, granules uint64
+	var ok bool
+	switch whole := max(r.Whole, r.Align); {
+	case r.Whole > 0 || r.Table != 0 || r.Align > p.granule:
+		// Alignment beyond a granule is rare: whole segments serve it.
+		whole = max(whole, Segment)
+		granules = (n + Segment - 1) &^ (Segment - 1) / p.granule
+		if r.Whole > 0 {
+			granules = (n + r.Whole - 1) / r.Whole * r.Whole / p.granule
+		}
+		start, ok = p.takeWhole(granules/uint64(p.perSegment), whole/Segment, r.Table)
+	default:
+		granules = (n + p.granule - 1) / p.granule
+		start, ok = p.takeRun(granules, 0)
+	}
 	if !ok {
 		return 0, false
 	}
-	delete(p.used, addr)
-	p.inUse -= n
-	i, _ := slices.BinarySearchFunc(p.free, addr, func(s span, a uint64) int {
-		if s.addr < a {
-			return -1
+	i := len(p.runs)
+	if k := len(p.spareRuns); k > 0 {
+		i = int(p.spareRuns[k-1])
+		p.spareRuns = p.spareRuns[:k-1]
+	} else {
+		p.runs = append(p.runs, run{})
+	}
+	p.runs[i] = run{start: start, n: granules, bytes: n, tag: r.Tag, table: r.Table}
+	p.name(start, blockEntry(i))
+	p.count(n, granules*p.granule)
+	return p.address(start), true
+}
+
+func (p *Pool) count(n, room uint64) {
+	p.allocs++
+	p.live++
+	p.room += room
+	p.inUse += n
+	p.peak = max(p.peak, p.inUse)
+}
+
+// at finds the block that begins at addr: a slot of a slab, or a run.
+func (p *Pool) at(addr uint64) (s *slab, slot uint32, r *run) {
+	if addr-p.base >= p.total {
+		return nil, 0, nil
+	}
+	g := p.granuleOf(addr)
+	e := p.entryAt(g)
+	switch {
+	case e == noEntry:
+	case e.slab():
+		s = &p.slabs[e.index()]
+		off := uint32(addr - s.base)
+		slot = off / s.size
+		if slot*s.size == off && slot < uint32(s.slots) && s.owners[slot].bytes != 0 {
+			return s, slot, nil
 		}
-		return 1
-	})
-	p.free = slices.Insert(p.free, i, span{addr, n})
-	if i+1 < len(p.free) && p.free[i].addr+p.free[i].bytes == p.free[i+1].addr {
-		p.free[i].bytes += p.free[i+1].bytes
-		p.free = slices.Delete(p.free, i+1, i+2)
+	case p.address(g) == addr:
+		return nil, 0, &p.runs[e.index()]
 	}
-	if i > 0 && p.free[i-1].addr+p.free[i-1].bytes == p.free[i].addr {
-		p.free[i-1].bytes += p.free[i].bytes
-		p.free = slices.Delete(p.free, i, i+1)
-	}
-	return n, true
+	return nil, 0, nil
 }
 
-// Size is the length of a block in bytes; false for an address that is not the start of one.
-func (p *Pool) Size(addr uint64) (uint64, bool) {
-	n, ok := p.used[addr]
-	return n, ok
+// Leave marks a block as freed by its user; it stays in use until Free. false: addr is not the start of a block, or it
+// was freed before.
+func (p *Pool) Leave(addr uint64) (Block, bool) {
+	s, slot, r := p.at(addr)
+	var b Block
+	switch {
+	case s != nil && !s.owners[slot].leaving:
+		s.owners[slot].leaving = true
+		b = s.block(slot)
+	case r != nil && !r.leaving:
+		r.leaving = true
+		b = p.blockOf(r)
+	default:
+		return Block{}, false
+	}
+	p.leaving += b.Bytes
+	return b, true
 }
 
-// Stats are bytes: the whole range, what is in use, the most that ever was, and the largest free block.
-type Stats struct{ Total, InUse, Peak, LargestFree uint64 }
-
-// Stats counts.
-func (p *Pool) Stats() Stats {
-	s := Stats{Total: p.size, InUse: p.inUse, Peak: p.peak}
-	for _, f := range p.free {
-		s.LargestFree = max(s.LargestFree, f.bytes)
+// Free gives a block back; false if addr is not the start of one.
+func (p *Pool) Free(addr uint64) (Block, bool) {
+	s, slot, r := p.at(addr)
+	var b Block
+	switch {
+	case s != nil:
+		b = s.block(slot)
+		g := p.granuleOf(addr)
+		p.freeSmall(int32(p.entryAt(g).index()), slot)
+	case r != nil:
+		b = p.blockOf(r)
+		i := p.entryAt(r.start).index()
+		x := *r
+		p.name(x.start, noEntry)
+		p.giveRun(x.start, x.n, x.table)
+		p.spareRuns = append(p.spareRuns, int32(i))
+	default:
+		return Block{}, false
 	}
-	return s
+	p.frees++
+	p.live--
+	p.room -= b.Room
+	p.inUse -= b.Bytes
+	if b.Leaving {
+		p.leaving -= b.Bytes
+	}
+	return b, true
+}
+
+func (s *slab) block(slot uint32) Block {
+	o := &s.owners[slot]
+	return Block{Addr: s.base + uint64(slot)*uint64(s.size), Bytes: uint64(o.bytes), Room: uint64(s.size), Tag: o.tag, Leaving: o.leaving}
+}
+
+func (p *Pool) blockOf(r *run) Block {
+	return Block{Addr: p.address(r.start), Bytes: r.bytes, Room: r.n * p.granule, Tag: r.tag, Table: r.table, Leaving: r.leaving}
+}
+
+// At is the block that begins at addr.
+func (p *Pool) At(addr uint64) (Block, bool) {
+	s, slot, r := p.at(addr)
+	switch {
+	case s != nil:
+		return s.block(slot), true
+	case r != nil:
+		return p.blockOf(r), true
+	}
+	return Block{}, false
 }

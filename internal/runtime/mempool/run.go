@@ -1,0 +1,169 @@
+package mempool
+
+// Pages is told which segments of a table get their first block and lose their last one. Table 0 is the one that all
+// blocks share that name no table of their own.
+type Pages interface {
+	Map(addr, bytes uint64, table uint32)
+	Unmap(addr, bytes uint64, table uint32)
+}
+
+// noPages is for pools whose memory needs no mapping.
+type noPages struct{}
+
+func (noPages) Map(uint64, uint64, uint32)   {}
+func (noPages) Unmap(uint64, uint64, uint32) {}
+
+func (p *Pool) address(g uint64) uint64   { return p.base + g*p.granule }
+func (p *Pool) granuleOf(a uint64) uint64 { return (a - p.base) / p.granule }
+
+// takeRun takes n granules in a row at the lowest place.
+func (p *Pool) takeRun(n uint64, table uint32) (uint64, bool) {
+	if n > p.total/p.granule {
+		return 0, false
+	}
+	for {
+		start, inside, ok := p.tree.find(uint32(n))
+		if ok {
+			if inside >= 0 {
+				start = uint64(inside) * uint64(p.perSegment)
+				if s := p.segments[inside]; s != nil {
+					start += uint64(s.find(uint32(n), p.perSegment))
+				}
+			}
+			p.occupy(start, n, table, true)
+			return start, true
+		}
+		if !p.grow() {
+			return 0, false
+		}
+	}
+}
+
+// takeWhole takes whole segments at a multiple of align segments, the lowest that are free.
+func (p *Pool) takeWhole(segments, align uint64, table uint32) (uint64, bool) {
+	first := (align - p.base/Segment%align) % align
+	for {
+		for i := first; i+segments <= uint64(len(p.use)); i += align {
+			n := uint64(0)
+			for n < segments && p.use[i+n] == 0 && p.tree.leaf(int(i+n)).most == p.perSegment {
+				n++
+			}
+			if n == segments {
+				start := i * uint64(p.perSegment)
+				p.occupy(start, segments*uint64(p.perSegment), table, true)
+				return start, true
+			}
+		}
+		if !p.grow() {
+			return 0, false
+		}
+	}
+}
+
+// giveRun frees granules.
+func (p *Pool) giveRun(start, n uint64, table uint32) { p.occupy(start, n, table, false) }
+
+// occupy marks granules as used or free, and tells Pages about segments that begin or cease to be used.
+func (p *Pool) occupy(start, n uint64, table uint32, used bool) {
+	per := uint64(p.perSegment)
+	lo, hi := int(start/per), int((start+n-1)/per)
+	for i := lo; i <= hi; i++ {
+		from, to := uint64(0), per
+		if i == lo {
+			from = start % per
+		}
+		if i == hi {
+			to = (start+n-1)%per + 1
+		}
+		whole := to-from == per
+		s := p.segments[i]
+		switch {
+		case s != nil || !whole:
+			if s == nil {
+				s = p.newSegment(i)
+			}
+			s.mark(uint(from), uint(to), used)
+			*p.tree.leaf(i) = s.node(p.perSegment)
+		case used:
+			*p.tree.leaf(i) = node{}
+		default:
+			*p.tree.leaf(i) = node{p.perSegment, p.perSegment, p.perSegment}
+		}
+		if used {
+			if p.use[i] == 0 {
+				p.wake(i, table)
+			}
+			p.use[i] += uint16(to - from)
+		} else if p.use[i] -= uint16(to - from); p.use[i] == 0 {
+			p.idle(i, table)
+		}
+	}
+	p.flushPages(table)
+	p.tree.refresh(lo, hi)
+}
+
+// newSegment makes the record of a segment that was free as a whole.
+func (p *Pool) newSegment(i int) *segment {
+	var s *segment
+	if n := len(p.spare); n > 0 {
+		s = p.spare[n-1]
+		p.spare = p.spare[:n-1]
+	} else {
+		s = new(segment)
+	}
+	p.segments[i] = s
+	return s
+}
+
+// name sets what begins at a granule.
+func (p *Pool) name(g uint64, e entry) {
+	i := int(g / uint64(p.perSegment))
+	s := p.segments[i]
+	if s == nil {
+		// A large block begins that fills the segment: its bitmap is all ones.
+		s = p.newSegment(i)
+		if p.use[i] != 0 {
+			s.mark(0, uint(p.perSegment), true)
+		}
+	}
+	old := &s.entries[g%uint64(p.perSegment)]
+	switch {
+	case *old == noEntry && e != noEntry:
+		s.named++
+	case *old != noEntry && e == noEntry:
+		s.named--
+	}
+	*old = e
+}
+
+// what begins at, or for a slab covers, the granule g.
+func (p *Pool) entryAt(g uint64) entry {
+	if i := g / uint64(p.perSegment); i < uint64(len(p.segments)) && p.segments[i] != nil {
+		return p.segments[i].entries[g%uint64(p.perSegment)]
+	}
+	return noEntry
+}
+
+// grow doubles the part of the range that the tree covers.
+func (p *Pool) grow() bool {
+	all := int(p.total / Segment)
+	have := len(p.use)
+	if have >= all {
+		return false
+	}
+	t := newTree(2*p.tree.leaves, p.perSegment)
+	n := min(all, t.leaves)
+	for i := range n {
+		if i < have {
+			*t.leaf(i) = *p.tree.leaf(i)
+		} else {
+			*t.leaf(i) = node{p.perSegment, p.perSegment, p.perSegment}
+		}
+	}
+	t.refresh(0, t.leaves-1)
+	p.tree = t
+	p.use = append(p.use, make([]uint16, n-have)...)
+	p.mapped = append(p.mapped, make([]bool, n-have)...)
+	p.segments = append(p.segments, make([]*segment, n-have)...)
+	return true
+}
