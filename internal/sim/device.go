@@ -20,6 +20,7 @@ type Device struct {
 	// EventIDs is signalled whenever a descriptor that names an event is through: an id may have become free.
 	EventIDs Cond
 	call     Call
+	moved    uint64 // bytes, see Moved
 }
 
 func newDevice(m *Machine, id int, chip *soc.Chip) (*Device, error) {
@@ -31,6 +32,7 @@ func newDevice(m *Machine, id int, chip *soc.Chip) (*Device, error) {
 	for i := range d.engines {
 		d.engines[i].free = d.engines[i].units
 	}
+	d.engines[trace.EngineDMA].split = true
 	size := m.cfg.MemoryBytes
 	if size == 0 {
 		size = chip.MemoryBytes

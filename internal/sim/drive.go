@@ -8,6 +8,9 @@ func (m *Machine) drive(p *Port) {
 	for {
 		m.refresh()
 		n := m.batch(p)
+		if m.takeSample() {
+			n++ // the batch may have ended for it
+		}
 		if m.stopped.Load() {
 			m.endWaits(ErrInterrupted)
 			return
@@ -32,7 +35,7 @@ func (m *Machine) drive(p *Port) {
 func (m *Machine) refresh() {
 	for {
 		e := m.epoch.Load()
-		b := never
+		b := m.paced()
 		for _, p := range m.portList() {
 			w := p.word.Load()
 			p.seen.Store(w)
@@ -80,7 +83,7 @@ func (m *Machine) doorbells(p *Port, tail uint32) {
 // before the engines are given out.
 func (m *Machine) batch(p *Port) int {
 	n := 0
-	for n < batchMax && !m.stopped.Load() {
+	for n < batchMax && m.live.alert.Load() == 0 {
 		if m.dirty && (len(m.pending) == 0 || m.pending[0].t > m.now) {
 			m.dispatch()
 			continue

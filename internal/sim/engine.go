@@ -16,6 +16,9 @@ type engine struct {
 	ready   [ranks]fifo
 	bits    uint16 // ranks with somebody in ready
 	started *Queue // policy reference: the kernel that has begun and has blocks left
+	acc     int64  // see took
+	split   bool   // each unit's time is kept, in channel
+	channel [maxChannels]int64
 }
 
 // group is some blocks of one kernel that started together on as many cores.
@@ -38,6 +41,10 @@ type Function struct {
 	Control bool
 	// Run computes a launch's result; nil computes nothing. A fault ends the task.
 	Run func(c *Call) *Fault
+
+	count uint64 // launches that are through
+	busy  int64  // their device time
+	on    int32  // device of the latest
 }
 
 // Call is one execution of a function: where it runs and its operands.
@@ -151,6 +158,7 @@ func (m *Machine) dispatchEngine(d *Device, e uint8) {
 		}
 		n := min(en.free, q.left)
 		en.free -= n
+		en.took(n, m.now)
 		q.left -= n
 		q.inflight += n
 		en.started = q
@@ -171,6 +179,11 @@ func (m *Machine) dispatchEngine(d *Device, e uint8) {
 func (m *Machine) begin(q *Queue) {
 	q.startT = m.now
 	q.state = qRunning
+	if q.fn != nil {
+		q.dev.moved += uint64(q.fn.Bytes)
+	} else {
+		q.dev.moved += q.desc()[7]
+	}
 	if m.cfg.TimingOnly && q.fn != nil && !q.fn.Control {
 		return
 	}
@@ -215,6 +228,7 @@ func (m *Machine) blocksEnd(g uint32) {
 	}
 	en := &q.dev.engines[e]
 	en.free += n
+	en.gave(n, m.now)
 	if en.bits != 0 {
 		q.dev.dirty = true
 		m.dirty = true

@@ -35,6 +35,9 @@ type Config struct {
 	Recorder trace.Sink
 	// MemoryBytes limits the memory of each device; 0 takes the chip's.
 	MemoryBytes int64
+	// Pace ties device time to wall time, for watching: the devices simulate nothing that lies in the future of a clock
+	// that starts now.
+	Pace bool
 }
 
 // Errors of creation, and of waits after Interrupt.
@@ -70,6 +73,7 @@ type Machine struct {
 	timer       *time.Timer
 	armed       bool
 	closed      bool
+	live        live
 	_           cacheLine
 
 	// The owner's.
@@ -109,6 +113,9 @@ type Stats struct {
 // NewMachine makes the devices. Close releases their memory.
 func NewMachine(c Config) (*Machine, error) {
 	m := &Machine{cfg: c, rows: make([]trace.Task, 0, 1024)}
+	if c.Pace {
+		m.live.pace = time.Now()
+	}
 	m.functions = []*Function{nil}
 	m.nextT.Store(never)
 	m.ports.Store(new([]*Port))
@@ -176,6 +183,7 @@ func (m *Machine) Warnings() []string { return m.warnings }
 // Interrupt ends the waits of all ports with ErrInterrupted, now and from now on. It may be called from any goroutine.
 func (m *Machine) Interrupt() {
 	m.stopped.Store(true)
+	m.live.alert.Or(alertStop)
 	m.parkMu.Lock()
 	for _, p := range m.parkedPorts {
 		p.post()

@@ -252,6 +252,11 @@ func (m *Machine) retire(q *Queue, end int64) {
 			m.stats.HostCopies++
 		}
 	}
+	if f := q.fn; f != nil {
+		f.count++
+		f.busy += end - q.startT
+		f.on = int32(q.dev.id)
+	}
 	q.blocks = 0
 	q.fn = nil
 	q.code, q.pending = 0, nil

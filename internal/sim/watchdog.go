@@ -37,6 +37,9 @@ func (m *Machine) watch() {
 // look is the timer's function.
 func (m *Machine) look() {
 	if m.hungry.Load() != 0 {
+		if m.cfg.Pace {
+			m.kick()
+		}
 		m.checkHolder(watchPatience)
 	} else {
 		m.checkServices()
@@ -205,7 +208,7 @@ func (m *Machine) deadlock() {
 		return
 	}
 	// In this order: a thread that begins to wait between the two looks is found by the second one.
-	if b, _ := m.horizon(); b != never || m.unseen() {
+	if m.running() || m.unseen() {
 		return
 	}
 	for _, p := range m.portList() {
