@@ -18,7 +18,19 @@
 // There is no device goroutine. All devices of a Machine share one event queue with one owner at a time (Machine.owner).
 // A Port that waits takes ownership and drives until it is satisfied or stalled at the horizon, then parks. Whoever
 // publishes something afterwards wakes one parked Port. Device state needs no lock: it belongs to the owner.
-// A timer goroutine looks for blocked threads only while a Port is parked.
+// A timer goroutine looks for blocked threads only while a Port is parked or a service waits.
+//
+// # User code
+//
+// The driver never runs user code. A task that asks for a host function, and a fault that is to be reported, leave a
+// call in a Mailbox; a Port that takes it has its clock set to that instant and holds the horizon until Done. A Port
+// that only serves mailboxes is a service (Port.Serve): it wakes for work, does not drive unless nobody else would,
+// and does not count when the program is checked for deadlock.
+//
+// # Failures
+//
+// A fault belongs to its task until the task ends, then to the queue until a wait reports it, or under STOP to the
+// Domain for good. What an effect had written stays written: abort, time-out and fault change times and later tasks.
 //
 // Lock order: Queue.mu (shared queues) → Machine.owner → Machine.parkMu.
 package sim

@@ -87,10 +87,7 @@ func (e *Event) Reached() (gen uint64, t int64) { return e.top, e.t }
 
 // has says whether generation gen was recorded.
 func (e *Event) has(gen uint64) bool {
-	if gen > e.gen {
-		return slices.Contains(e.ahead, gen)
-	}
-	return !slices.Contains(e.lost, gen)
+	return (gen <= e.gen || slices.Contains(e.ahead, gen)) && !slices.Contains(e.lost, gen)
 }
 
 // count marks generation gen as recorded, or as one that never will be.
