@@ -27,6 +27,13 @@ type terminal struct {
 // startTop runs npu top with a fake npu-smi, a shell script.
 func startTop(t *testing.T, w, h int, smi string, args ...string) *terminal {
 	t.Helper()
+	return startTopAs(t, w, h, smi, func(exe, fake string) *exec.Cmd {
+		return exec.Command(exe, append([]string{"top", "--npu-smi", fake}, args...)...)
+	})
+}
+
+func startTopAs(t *testing.T, w, h int, smi string, command func(exe, fake string) *exec.Cmd) *terminal {
+	t.Helper()
 	exe, err := exec.LookPath("npu")
 	if err != nil {
 		t.Skip("the test binary is not on PATH as npu: ", err)
@@ -35,7 +42,7 @@ func startTop(t *testing.T, w, h int, smi string, args ...string) *terminal {
 	if err := os.WriteFile(fake, []byte("#!/bin/sh\n"+smi+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe, append([]string{"top", "--npu-smi", fake}, args...)...)
+	cmd := command(exe, fake)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8")
 	p, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
@@ -220,4 +227,20 @@ func TestTop_quiet(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(filepath.Dir(fake), "ci")); err != nil || strings.TrimSpace(string(b)) != "unset" {
 		t.Errorf("the variable CI reaches npu-smi: %q %v", b, err)
 	}
+}
+
+// Standard input need not be the terminal: keys are read from the terminal itself.
+func TestTop_otherInput(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	tm := startTopAs(t, 80, 24, fakeTable, func(exe, fake string) *exec.Cmd {
+		return exec.Command(sh, "-c", `exec "$0" top --npu-smi "$1" < /dev/null`, exe, fake)
+	})
+	tm.want("2 devices")
+	tm.press("?")
+	tm.want("Look closer")
+	tm.press("q")
+	tm.ends(0)
 }

@@ -16,12 +16,13 @@ type Filter struct {
 	re   *regexp.Regexp
 	not  bool
 	keys bool // the expression names a column: "health=Alarm"
+	text string
 }
 
 // ParseFilter reads a regular expression that any word of a row may match: an id, a name, a user, a command. With a "="
 // in it, it is matched against KEY=VALUE, as in user=root. Lower case matches both cases; a leading ! inverts.
 func ParseFilter(s string) (Filter, error) {
-	var f Filter
+	f := Filter{text: s}
 	s, f.not = strings.CutPrefix(s, "!")
 	if s == "" {
 		return Filter{}, nil
@@ -38,6 +39,9 @@ func ParseFilter(s string) (Filter, error) {
 	f.re = re
 	return f, nil
 }
+
+// String is the filter as it was typed.
+func (f Filter) String() string { return f.text }
 
 // Active reports whether the filter can drop a row.
 func (f Filter) Active() bool { return f.re != nil }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"golang.org/x/term"
 
 	"npu/internal/problem"
 	"npu/internal/tui/cell"
@@ -41,7 +42,7 @@ func Show(ctx context.Context, src Source, o Screen) error {
 	}
 	// Signals end ctx. Bubble Tea's own handler besides it can block on a loop that ctx has ended already, and then the
 	// terminal stays as it is.
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithAltScreen(), tea.WithFPS(fps), tea.WithReportFocus())
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), input(o.In), tea.WithOutput(o.Out), tea.WithAltScreen(), tea.WithFPS(fps), tea.WithReportFocus())
 	_, err := p.Run()
 	switch {
 	case m.interrupted || ctx.Err() != nil:
@@ -52,6 +53,14 @@ func Show(ctx context.Context, src Source, o Screen) error {
 		return fmt.Errorf("screen: %w", err)
 	}
 	return m.failure
+}
+
+// input reads keys from in, or from the terminal itself where in is something else, as in "npu top < file".
+func input(in io.Reader) tea.ProgramOption {
+	if f, ok := in.(*os.File); ok && !term.IsTerminal(int(f.Fd())) {
+		return tea.WithInputTTY()
+	}
+	return tea.WithInput(in)
 }
 
 // viewMode is how much is drawn; auto decides by the size.
@@ -114,9 +123,7 @@ func newModel(src Source, o Screen) *model {
 	for i := range m.panels {
 		m.panels[i].filter = o.Select.Filter
 		m.panels[i].sort = o.Select.Sort
-		if o.Select.Filter.Active() {
-			m.panels[i].text = o.Select.Filter.re.String()
-		}
+		m.panels[i].text = o.Select.Filter.String()
 	}
 	if o.Select.Sort.Key == "" {
 		m.panels[PanelProcesses].sort = natural("mem_mb")
