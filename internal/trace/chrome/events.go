@@ -157,6 +157,12 @@ func (c *writer) args(k *trace.Task) {
 		c.text(`,"cycles":`)
 		c.number(c.t.Account(k.Acct).Total)
 	}
+	if k.Flags&trace.FlagPart != 0 {
+		c.text(`,"part":true`)
+	}
+	if k.Flags&trace.FlagNoSubmit != 0 {
+		c.text(`,"submit":"unknown"`)
+	}
 	if k.Code != 0 {
 		c.text(`,"code":"0x`)
 		c.b = strconv.AppendUint(c.b, uint64(k.Code), 16)

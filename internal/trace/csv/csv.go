@@ -14,7 +14,7 @@ import (
 // Header names the columns.
 const Header = "device,stream,stream_name,task,kind,name,op_type,engine,submit_ns,ready_ns,start_ns,end_ns,duration_ns,block_dim,bytes,direction," +
 	"event,generation,model,iteration,thread,code,cycles,cube_cycles,vector_cycles,scalar_cycles,mte1_cycles,mte2_cycles,mte3_cycles,fixpipe_cycles," +
-	"icache_miss_cycles,read_bytes,write_bytes,l2_hits,l2_misses"
+	"icache_miss_cycles,read_bytes,write_bytes,l2_hits,l2_misses,flags"
 
 const flushAt = 1 << 16
 
@@ -66,6 +66,7 @@ func Write(w io.Writer, t *trace.Trace) error {
 		} {
 			b = number(b, v)
 		}
+		b = number(b, int64(k.Flags))
 		b[len(b)-1] = '\n'
 		if len(b) >= flushAt {
 			if _, err := w.Write(b); err != nil {

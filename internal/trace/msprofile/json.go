@@ -133,11 +133,6 @@ func (c *writer) thread(pid, tid int, name string) {
 	c.text("}}")
 }
 
-type streamKey struct {
-	device uint16
-	stream uint32
-}
-
 func (c *writer) metadata() {
 	devices, streams := map[uint16]bool{}, map[streamKey]bool{}
 	for i := range c.t.Tasks.Len() {
@@ -200,6 +195,9 @@ func (c *writer) arrow(ph string, connection int64, pid, tid int, at int64) {
 
 func (c *writer) tasks() {
 	for i, k := range c.t.Tasks.All() {
+		if k.Flags&trace.FlagPart != 0 {
+			continue // the timeline has a task once
+		}
 		kind := word(c.t, &k)
 		name := c.t.String(k.Name)
 		if name == "" {

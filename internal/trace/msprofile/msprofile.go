@@ -66,7 +66,8 @@ func contextOf(k *trace.Task) int64 {
 	return none
 }
 
-// connections numbers the calls from 1 and gives each task the number of its call, 0 for none.
+// connections numbers the calls from 1 and gives each task the number of its call, 0 for none. Parts of a task have its
+// number.
 func connections(t *trace.Trace) []int32 {
 	out := make([]int32, t.Tasks.Len())
 	for span, row := range t.Submissions() {
@@ -74,5 +75,23 @@ func connections(t *trace.Trace) []int32 {
 			out[row] = int32(span) + 1
 		}
 	}
+	type key struct {
+		streamKey
+		task uint32
+	}
+	last := map[key]int32{} // tasks that may have parts
+	for i := range out {
+		k := key{streamKey{t.Tasks.Device.At(i), t.Tasks.Stream.At(i)}, t.Tasks.Task.At(i)}
+		if t.Tasks.Flags.At(i)&trace.FlagPart == 0 {
+			last[k] = out[i]
+		} else {
+			out[i] = last[k]
+		}
+	}
 	return out
+}
+
+type streamKey struct {
+	device uint16
+	stream uint32
 }

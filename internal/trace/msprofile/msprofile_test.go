@@ -100,6 +100,34 @@ func TestWriteDB_readsBack(t *testing.T) {
 	}
 }
 
+// A MIX kernel and its part: two rows of the database, one of the timeline, and one task for a reader of either.
+func TestWrite_parts(t *testing.T) {
+	r := trace.NewRecorder()
+	k := trace.Task{Submit: 5, Ready: 10, Start: 10, End: 30, Stream: 3, Task: 9, Thread: 1, Kind: trace.KernelMix, Engine: trace.EngineCube, Name: r.Intern("mix")}
+	part := k
+	part.Start, part.End, part.Flags = 12, 28, trace.FlagPart|trace.FlagNoSubmit
+	r.Tasks([]trace.Task{k, part})
+	r.Spans([]trace.Span{{Start: 1, End: 5, Thread: 1, Stream: 3, Task: 9, Name: r.Intern("launch")}})
+	tr := r.Finish()
+	path := filepath.Join(t.TempDir(), "x.db")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteDB(f, tr); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	got, err := profdb.Read(context.Background(), path)
+	if err != nil || got.Tasks.Len() != 2 || got.Tasks.Flags.At(0)&trace.FlagPart != 0 || got.Tasks.Flags.At(1)&trace.FlagPart == 0 {
+		t.Errorf("%v, %+v", err, got)
+	}
+	var b bytes.Buffer
+	if err := WriteJSON(&b, tr); err != nil || bytes.Count(b.Bytes(), []byte(`"Task Type"`)) != 1 {
+		t.Errorf("%v, %s", err, b.String())
+	}
+}
+
 func TestWrite_emptyTrace(t *testing.T) {
 	empty := trace.NewRecorder().Finish()
 	var b bytes.Buffer

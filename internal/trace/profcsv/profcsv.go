@@ -178,7 +178,7 @@ func (r *reading) ownRow() func() {
 			Submit: n("submit_ns"), Ready: n("ready_ns"), Start: n("start_ns"), End: n("end_ns"), Bytes: n("bytes"),
 			Name: r.rec.Intern(raw(c["name"])), Op: r.rec.Intern(raw(c["op_type"])), Stream: u32(n("stream")), Task: u32(n("task")), Blocks: u32(n("block_dim")),
 			Event: u32(n("event")), Gen: u32(n("generation")), Model: u32(n("model")), Iter: u32(n("iteration")), Code: u32(n("code")),
-			Device: uint16(u32(n("device"))), Thread: uint16(u32(n("thread"))), Kind: trace.ParseKind(raw(c["kind"])), Engine: engines[raw(c["engine"])],
+			Device: uint16(u32(n("device"))), Thread: uint16(u32(n("thread"))), Flags: uint8(u32(n("flags"))), Kind: trace.ParseKind(raw(c["kind"])), Engine: engines[raw(c["engine"])],
 		}
 		a := trace.Account{
 			Total: n("cycles"), Cube: n("cube_cycles"), Vector: n("vector_cycles"), Scalar: n("scalar_cycles"), MTE1: n("mte1_cycles"), MTE2: n("mte2_cycles"),

@@ -19,6 +19,7 @@ type taskArgs struct {
 	event, gen, iteration int64
 	code                  []byte
 	op, direction         []byte
+	part, noSubmit        bool
 }
 
 func (b *builder) args(text []byte) taskArgs {
@@ -67,6 +68,10 @@ func (b *builder) args(text []byte) taskArgs {
 			a.code = bare(value)
 		case "op_type":
 			a.op = bare(value)
+		case "part":
+			a.part = string(value) == "true"
+		case "submit":
+			a.noSubmit = string(value) == `"unknown"`
 		case "direction":
 			a.direction = bare(value)
 		}

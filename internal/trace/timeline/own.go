@@ -82,6 +82,12 @@ func (b *builder) ownTask(t *track, e *event, start, end int64) {
 	if code, err := strconv.ParseUint(string(bytes.TrimPrefix(a.code, []byte("0x"))), 16, 32); err == nil {
 		k.Code = uint32(code)
 	}
+	if a.part {
+		k.Flags |= trace.FlagPart
+	}
+	if a.noSubmit {
+		k.Flags |= trace.FlagNoSubmit
+	}
 	if a.cycles > 0 {
 		k.Acct = b.rec.AddAccount(trace.Account{Total: a.cycles})
 	}
