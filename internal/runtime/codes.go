@@ -15,6 +15,8 @@ const (
 	InvalidDevice     Code = 107001
 	ContextNull       Code = 107002
 	StreamContext     Code = 107003
+	ModelContext      Code = 107004
+	StreamNotInModel  Code = 107005
 	TimestampInvalid  Code = 107006
 	AddrUnaligned     Code = 107008
 	StreamSubscribe   Code = 107011
@@ -24,6 +26,22 @@ const (
 	TaskTimeout       Code = 107020
 	DeviceTaskAbort   Code = 107022
 	StreamAbort       Code = 107023
+	CaptureDependency Code = 107024
+	CaptureUnjoined   Code = 107025
+	ModelCaptured     Code = 107026
+	StreamCaptured    Code = 107027
+	EventCaptured     Code = 107028
+	NotCaptured       Code = 107029
+	CaptureForbids    Code = 107030
+	CaptureImplicit   Code = 107031
+	CaptureConflict   Code = 107032
+	TaskGroupState    Code = 107033
+	TaskGroupBroken   Code = 107034
+	CaptureUnmatched  Code = 107036
+	ModelRunning      Code = 107037
+	CaptureThread     Code = 107038
+	UpdateFailed      Code = 107040
+	SubgraphCapturing Code = 107045
 	ACLInvalidParam   Code = 100000
 	NotSupported      Code = 207000
 	OutOfMemory       Code = 207001
@@ -33,6 +51,7 @@ const (
 	NoNotify          Code = 207009
 	Internal          Code = 507000
 	SchedulerError    Code = 507001
+	TaskType          Code = 507009
 	ContextRelease    Code = 507007
 	ModelExecute      Code = 507011
 	ReportTimeout     Code = 507012
@@ -47,6 +66,8 @@ const (
 	StreamSyncTimeout Code = 507046
 	EventSyncTimeout  Code = 507047
 	DriverError       Code = 507899
+	CaptureInvalid    Code = 507903
+	UpdateUnsupported Code = 207019
 )
 
 func (c Code) String() string {
@@ -79,7 +100,13 @@ func messageOf(c Code) string {
 		return "EE1010"
 	case InvalidHandle, ContextNull:
 		return "EE1017"
-	case NoCallback, ContextRelease:
+	case ModelContext:
+		return "EE1011"
+	case StreamNotInModel:
+		return "EE1007"
+	case StreamCaptured, EventCaptured, NotCaptured, CaptureForbids, CaptureImplicit:
+		return "EE1016"
+	case NoCallback, ContextRelease, ModelExecute:
 		return "EE1018"
 	case NoEvent, NoStream, NoNotify, NoResource, OutOfMemory:
 		return "EE1023"

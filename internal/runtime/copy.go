@@ -66,6 +66,9 @@ func copyTask(dst, src Ptr, n int64, dir trace.Dir) sim.Task {
 // memory: the stream is synchronised, then the copy is made, and the memory can be changed at once
 // (aclrtMemcpy, aclrtMemcpyAsync with pageable memory).
 func (th *Thread) MemcpyFromHost(dst Ptr, src []byte) error {
+	if err := th.unsafeCall(callMemcpy); err != nil {
+		return err
+	}
 	return th.copySync(callMemcpy, int64(len(src)), func(stage HostMem) sim.Task {
 		copy(stage.Bytes, src)
 		return copyTask(dst, stage.Addr, int64(len(src)), trace.HostToDevice)
@@ -74,6 +77,9 @@ func (th *Thread) MemcpyFromHost(dst Ptr, src []byte) error {
 
 // MemcpyToHost copies device memory to pageable host memory (aclrtMemcpy). It waits for no stream.
 func (th *Thread) MemcpyToHost(dst []byte, src Ptr) error {
+	if err := th.unsafeCall(callMemcpy); err != nil {
+		return err
+	}
 	return th.copySync(callMemcpy, int64(len(dst)), func(stage HostMem) sim.Task {
 		return copyTask(stage.Addr, src, int64(len(dst)), trace.DeviceToHost)
 	}, func(stage HostMem) { copy(dst, stage.Bytes) })
@@ -82,6 +88,9 @@ func (th *Thread) MemcpyToHost(dst []byte, src Ptr) error {
 // Memcpy copies between device memory and pinned host memory and returns when it is done. It orders with no stream
 // (aclrtMemcpy).
 func (th *Thread) Memcpy(dst, src Ptr, n int64) error {
+	if err := th.unsafeCall(callMemcpy); err != nil {
+		return err
+	}
 	if n == 0 || dst == src {
 		return nil
 	}
@@ -111,6 +120,9 @@ func (th *Thread) reach(d *Device, dst, src Ptr, c call) error {
 
 // Memset fills device memory and returns when it is done (aclrtMemset).
 func (th *Thread) Memset(dst Ptr, value byte, n int64) error {
+	if err := th.unsafeCall(callMemset); err != nil {
+		return err
+	}
 	if n == 0 {
 		return nil
 	}

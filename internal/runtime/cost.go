@@ -67,6 +67,26 @@ var (
 	callUnloadKernel  = call{"aclrtBinaryUnLoad", 10000}
 	callLaunch        = call{"aclrtLaunchKernel", launchNs}
 	callLoadModel     = call{"aclmdlLoad", 50000}
+	callCaptureBegin  = call{"aclmdlRICaptureBegin", 3000}
+	callCaptureEnd    = call{"aclmdlRICaptureEnd", 50000}
+	callCaptureInfo   = call{"aclmdlRICaptureGetInfo", 500}
+	callTaskGroup     = call{"aclmdlRICaptureTaskGrpBegin", 1000}
+	callTaskGroupEnd  = call{"aclmdlRICaptureTaskGrpEnd", 1000}
+	callUpdateBegin   = call{"aclmdlRICaptureTaskUpdateBegin", 1000}
+	callUpdateEnd     = call{"aclmdlRICaptureTaskUpdateEnd", 3000}
+	callCondition     = call{"aclmdlRICondHandleCreate", 2000}
+	callCondTask      = call{"aclmdlRIAddCondTask", 2000}
+	callBuildModel    = call{"aclmdlRIBuildBegin", 2000}
+	callBindStream    = call{"aclmdlRIBindStream", 1000}
+	callUnbindStream  = call{"aclmdlRIUnbindStream", 1000}
+	callEndTask       = call{"aclmdlRIEndTask", 1500}
+	callBuildEnd      = call{"aclmdlRIBuildEnd", 50000}
+	callAbortModel    = call{"aclmdlRIAbort", 5000}
+	callDestroyModel  = call{"aclmdlRIDestroy", 20000}
+	callSwitchStream  = call{"aclrtSwitchStream", 1500}
+	callActiveStream  = call{"aclrtActiveStream", 1500}
+	callSetLabel      = call{"aclrtSetLabel", 1000}
+	callSwitchLabel   = call{"aclrtSwitchLabelByIndex", 1500}
 	callExecute       = call{"aclmdlExecuteAsync", 5000}
 )
 

@@ -22,6 +22,7 @@ type Event struct {
 	seen      atomic.Uint64             // generation<<16 | thread that has seen it complete
 	recordAt  atomic.Int64              // clocks of the latest record and of the latest wait: see order
 	waitAt    atomic.Int64
+	mark      atomic.Pointer[mark] // of its record in a capture
 	destroyed atomic.Bool
 
 	// Under Port.Call.

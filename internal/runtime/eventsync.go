@@ -25,6 +25,9 @@ func (th *Thread) syncEvent(e *Event, timeout int64) (err error) {
 	if err = th.event(e, callSyncEvent); err != nil {
 		return err
 	}
+	if err = th.notCaptured(e, callSyncEvent); err != nil {
+		return err
+	}
 	th.port.Spend(syncEntry)
 	hw, gen := e.hw.Load(), e.gen.Load()
 	if hw == nil || gen == 0 {
@@ -52,6 +55,9 @@ func (th *Thread) QueryEvent(e *Event) (done bool, err error) {
 		return false, err
 	}
 	if err = th.event(e, callQueryEvent); err != nil {
+		return false, err
+	}
+	if err = th.notCaptured(e, callQueryEvent); err != nil {
 		return false, err
 	}
 	hw, gen := e.hw.Load(), e.gen.Load()

@@ -1,229 +1,275 @@
 package runtime
 
 import (
-	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 
 	"npu/internal/sim"
 	"npu/internal/trace"
 )
 
-// ModelBuilder collects the tasks of a sunk model: streams whose descriptors are written once and executed by the
-// device on one ExecuteModel (aclmdlRIBuildBegin … BuildEnd). Errors are kept and reported by Build.
-type ModelBuilder struct {
-	th      *Thread
-	ctx     *Context
-	queues  [][]sim.Task
-	heads   []int
-	labels  []sim.Label
-	placed  []bool
-	notify  int
-	args    []byte
-	argOff  []int // offset of each launch's argument block
-	ended   bool
-	problem error
+// ModelState is where a model stands in its life, numbered as aclmdlRI's states.
+type ModelState int32
+
+// Model states.
+const (
+	ModelNone ModelState = iota
+	ModelActive
+	ModelInvalidated
+	ModelUpdating
+	ModelFault
+	ModelReady
+)
+
+func (s ModelState) String() string {
+	return [...]string{"empty", "under construction", "invalidated", "being updated", "faulty", "ready"}[s]
 }
 
-// SunkStream is a stream of a model under construction.
-type SunkStream struct {
-	b *ModelBuilder
-	i int
-}
-
-// SunkLabel is a position in a sunk stream that Goto and SwitchByIndex jump to (aclrtLabel).
-type SunkLabel struct{ i int }
-
-// BuildModel begins a sunk model of the current context.
-func (th *Thread) BuildModel() (*ModelBuilder, error) {
-	ctx, err := th.context(callLoadModel)
-	if err != nil {
-		return nil, err
-	}
-	return &ModelBuilder{th: th, ctx: ctx}, nil
-}
-
-// Stream adds a stream; a head stream starts with the execution, another one when it is activated
-// (aclmdlRIBindStream).
-func (b *ModelBuilder) Stream(head bool) *SunkStream {
-	s := &SunkStream{b, len(b.queues)}
-	b.queues = append(b.queues, nil)
-	if head {
-		b.heads = append(b.heads, s.i)
-	}
-	return s
-}
-
-func (s *SunkStream) add(t sim.Task) { s.b.queues[s.i] = append(s.b.queues[s.i], t) }
-
-// Launch adds a kernel launch and returns its number for Model.SetArgs.
-func (s *SunkStream) Launch(k *Kernel, args []uint64) int {
-	off := len(s.b.args)
-	for _, a := range args {
-		s.b.args = binary.LittleEndian.AppendUint64(s.b.args, a)
-	}
-	s.add(sim.Task{Kind: k.kind, Func: k.id, Args: uint64(off)})
-	s.b.argOff = append(s.b.argOff, off)
-	return len(s.b.argOff) - 1
-}
-
-// Copy adds a copy within the device, named for the trace.
-func (s *SunkStream) Copy(name string, dst, src Ptr, n int64) {
-	t := copyTask(dst, src, n, trace.DeviceToDevice)
-	if err := s.b.th.port.Call(func() { t.Name = s.b.th.rt.strings.Intern(name) }); err != nil {
-		s.b.keep(err)
-	}
-	s.add(t)
-}
-
-// WriteValue stores a 64-bit word; AddValue adds to it.
-func (s *SunkStream) WriteValue(p Ptr, v uint64) {
-	s.add(sim.Task{Kind: trace.ValueWrite, A: uint64(p), B: v})
-}
-
-// AddValue adds to a 64-bit word.
-func (s *SunkStream) AddValue(p Ptr, v uint64) {
-	s.add(sim.Task{Kind: trace.ValueWrite, Flags: sim.FlagAdd, A: uint64(p), B: v})
-}
-
-// Label makes a label; Place puts it.
-func (b *ModelBuilder) Label() SunkLabel {
-	b.labels = append(b.labels, sim.Label{})
-	b.placed = append(b.placed, false)
-	return SunkLabel{len(b.labels) - 1}
-}
-
-// Place puts a label at the stream's present end (aclrtSetLabel).
-func (s *SunkStream) Place(l SunkLabel) {
-	if s.b.placed[l.i] {
-		s.b.keep(fmt.Errorf("label %d is placed twice", l.i))
-	}
-	s.b.placed[l.i] = true
-	s.b.labels[l.i] = sim.Label{Queue: s.i, Pos: uint64(len(s.b.queues[s.i]))}
-}
-
-// Goto jumps to a label of this stream.
-func (s *SunkStream) Goto(l SunkLabel) { s.add(sim.Task{Kind: trace.LabelGoto, A: uint64(l.i)}) }
-
-// SwitchByIndex jumps to the label that the int32 at p numbers; beyond the list, to the last
-// (aclrtSwitchLabelByIndex). The labels must have been made one after the other.
-func (s *SunkStream) SwitchByIndex(p Ptr, labels ...SunkLabel) {
-	for i, l := range labels {
-		if l.i != labels[0].i+i {
-			s.b.keep(fmt.Errorf("labels of a switch are not consecutive"))
-		}
-	}
-	s.add(sim.Task{Kind: trace.LabelSwitch, A: uint64(p), B: uint64(labels[0].i), C: uint64(len(labels))})
-}
-
-// Switch compares two 64-bit words; if cond holds, target starts and this stream stops here, else it goes on
-// (aclrtSwitchStream).
-func (s *SunkStream) Switch(left Ptr, cond sim.Condition, right Ptr, target *SunkStream) {
-	s.add(sim.Task{Kind: trace.StreamSwitch, A: uint64(left), B: uint64(right), C: uint64(target.i) | uint64(cond)<<32 | 1<<40})
-}
-
-// Active starts target from its first task (aclrtActiveStream).
-func (s *SunkStream) Active(target *SunkStream) {
-	s.add(sim.Task{Kind: trace.StreamActive, A: uint64(target.i)})
-}
-
-// Notify makes a flag between streams of this model.
-func (b *ModelBuilder) Notify() int {
-	b.notify++
-	return b.notify - 1
-}
-
-// Record sets a notify of the model, Wait waits for it and clears it.
-func (s *SunkStream) Record(n int) { s.add(sim.Task{Kind: trace.NotifyRecord, A: uint64(n)}) }
-
-// Wait is described with Record.
-func (s *SunkStream) Wait(n int) { s.add(sim.Task{Kind: trace.NotifyWait, A: uint64(n)}) }
-
-// End ends the execution; once per model (aclmdlRIEndTask).
-func (s *SunkStream) End() {
-	if s.b.ended {
-		s.b.keep(fmt.Errorf("a model ends twice"))
-	}
-	s.b.ended = true
-	s.add(sim.Task{Kind: trace.ModelEnd})
-}
-
-func (b *ModelBuilder) keep(err error) {
-	if b.problem == nil {
-		b.problem = err
-	}
-}
-
-// Model is a sunk model, ready for execution (aclmdlRI).
+// Model is a program of tasks that lies on the device and is executed by one task (aclmdlRI). It is made by a
+// ModelBuilder, from bound streams (NewModel) or by capture (CaptureBegin). Its ring heads, notifies, condition words
+// and argument blocks are its own; executions of one model follow each other.
 type Model struct {
-	dev    *Device
-	inst   *sim.Instance
-	args   Ptr
-	argOff []int
-	nargs  int64
+	dev       *Device
+	ctx       *Context
+	name      string
+	state     atomic.Int32
+	destroyed atomic.Bool
+	lanes     []*lane
+	notifies  int
+	ended     bool // has its end task
+
+	// Captured models. Under Runtime.captures.mu while the capture goes on.
+	thread  *Thread
+	mode    CaptureMode
+	invalid error // what has made the capture invalid
+	group   *TaskGroup
+	parent  *Model // of the body of a condition
+	done    int    // notify that the body's end records
+	bodies  []*Model
+	outside []external
+
+	inst       *sim.Instance
+	args       Ptr
+	nargs      int64
+	launches   []*node
+	conditions []*Condition
+	initial    []sim.Task // of the condition words, at the begin of each execution
+	ids        []uint32   // stream numbers in the trace that are the model's own
+	kept       []uint64   // host functions
+	executions atomic.Uint64
 }
 
-// Build writes the descriptors and argument blocks to the device (aclmdlRIBuildEnd). name is the model's in the trace.
-func (b *ModelBuilder) Build(name string) (m *Model, err error) {
-	th := b.th
-	t := th.begin(callLoadModel)
-	defer func() { th.end(callLoadModel, t, err) }()
-	for i, ok := range b.placed {
-		if !ok {
-			b.keep(fmt.Errorf("label %d has no place", i))
-		}
-	}
-	if !b.ended {
-		b.keep(fmt.Errorf("the model has no end"))
-	}
-	if b.problem != nil {
-		return nil, th.fail(InvalidParam, callLoadModel.name, b.problem.Error(), "")
-	}
-	m = &Model{dev: b.ctx.dev, argOff: b.argOff, nargs: int64(len(b.args))}
-	if len(b.args) > 0 {
-		if m.args, err = th.Malloc(int64(len(b.args))); err != nil {
-			return nil, err
-		}
-		if err = th.Upload(m.args, int64(len(b.args)), func(dst []byte) { copy(dst, b.args) }); err != nil {
-			return nil, err
-		}
-	}
-	p := &sim.Program{Heads: b.heads, Labels: b.labels, Notifies: b.notify}
-	for _, q := range b.queues {
-		p.Queues = append(p.Queues, sim.Assemble(q))
-	}
-	var failed error
-	err = th.port.Call(func() {
-		d := b.ctx.dev
-		ids := make([]uint32, len(b.queues))
-		for i := range ids {
-			id := d.streamID()
-			ids[i] = id
-			d.rt.strings.NameStream(uint16(d.hw.ID()), id, fmt.Sprintf("%s stream %d", name, i), 0)
-		}
-		m.inst, failed = d.rt.machine.NewInstance(d.hw, b.ctx.pages.space, p, uint64(m.args), 0, ids)
-	})
-	if err == nil && failed != nil {
-		return nil, th.fail(NoStream, callLoadModel.name, failed.Error(), "EE1023")
-	}
-	return m, th.blocked(callLoadModel.name, nil, err)
+func newModel(ctx *Context) *Model {
+	m := &Model{dev: ctx.dev, ctx: ctx}
+	m.state.Store(int32(ModelActive))
+	return m
 }
 
-// ExecuteModel puts one execution of the model into the stream; the device does the rest (aclmdlRIExecuteAsync).
-func (th *Thread) ExecuteModel(m *Model, s *Stream) error {
-	s, err := th.use(s, callExecute)
-	if err != nil {
-		return err
-	}
-	return th.submit(s, &sim.Task{Kind: trace.ModelExecute, A: m.inst.ID()}, nil, callExecute)
-}
+// State is where the model stands.
+func (m *Model) State() ModelState { return ModelState(m.state.Load()) }
 
-// SetArg changes one argument word of a launch of the sunk model, on the device; the model must not be executing.
-func (th *Thread) SetArg(m *Model, launch, word int, v uint64) error {
-	off := Ptr(m.argOff[launch] + 8*word)
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	return th.MemcpyFromHost(m.args+off, b[:])
-}
+// Name is the model's in traces and dumps.
+func (m *Model) Name() string { return m.name }
 
 // ArgBytes is the size of the model's argument blocks.
 func (m *Model) ArgBytes() int64 { return m.nargs }
+
+// finish writes the descriptors and argument blocks to the device.
+func (m *Model) finish(th *Thread, c call) (err error) {
+	w := m.lower()
+	m.nargs = int64(len(w.args))
+	if len(w.args) > 0 {
+		if m.args, err = th.Malloc(m.nargs); err != nil {
+			return err
+		}
+		if err = th.Upload(m.args, m.nargs, func(dst []byte) { copy(dst, w.args) }); err != nil {
+			return err
+		}
+	}
+	var failed error
+	err = th.port.Call(func() {
+		d := m.dev
+		ids := make([]uint32, len(w.lanes))
+		for i, l := range w.lanes {
+			if l.stream != nil && l.stream.flags&Persistent != 0 {
+				ids[i] = l.stream.id
+				continue
+			}
+			ids[i] = d.streamID()
+			m.ids = append(m.ids, ids[i])
+			label := l.label
+			if label == "" {
+				label = fmt.Sprintf("%s stream %d", m.name, i)
+			}
+			d.rt.strings.NameStream(uint16(d.hw.ID()), ids[i], label, int(w.prog.Priorities[i]))
+		}
+		m.inst, failed = d.rt.machine.NewInstance(d.hw, m.ctx.pages.space, &w.prog, uint64(m.args), 0, ids)
+		if failed != nil {
+			m.dropIDs()
+		}
+	})
+	if err == nil && failed != nil {
+		return th.fail(NoStream, c.name, failed.Error(), "destroy models that are not used")
+	}
+	if err != nil {
+		return th.blocked(c.name, nil, err)
+	}
+	m.state.Store(int32(ModelReady))
+	return nil
+}
+
+func (m *Model) dropIDs() {
+	for _, id := range m.ids {
+		m.dev.ids[id] = false
+	}
+	m.ids = nil
+}
+
+// executable checks the model and stream of an execution.
+func (th *Thread) executable(m *Model, s *Stream, c call) (*Stream, error) {
+	switch {
+	case m == nil:
+		return nil, th.fail(ACLInvalidParam, c.name, "model is null", "")
+	case m.destroyed.Load():
+		return nil, th.fail(InvalidHandle, c.name, "model is destroyed", "")
+	case m.parent != nil:
+		return nil, th.fail(InvalidParam, c.name, "this is the body of a condition", "execute the model that it belongs to")
+	case m.thread != nil && m.State() == ModelActive || m.State() == ModelInvalidated:
+		return nil, th.fail(ModelCaptured, c.name, "the model is being captured", "end the capture first")
+	case m.State() != ModelReady:
+		return nil, th.fail(ModelExecute, c.name, fmt.Sprintf("the model is %v", m.State()), "give it an end task and finish building it")
+	case s != nil && s.flags&Persistent != 0:
+		return nil, th.fail(NotSupported, c.name, fmt.Sprintf("stream %d keeps its tasks for a model", s.id), "execute on an ordinary stream")
+	}
+	s, err := th.use(s, c)
+	if err != nil {
+		return nil, err
+	}
+	if l := s.lane.Load(); l != nil {
+		if l.m != nil {
+			th.invalidate(l.m, c.name)
+		}
+		return nil, th.fail(StreamCaptured, c.name, fmt.Sprintf("stream %d is being captured", s.id), "execute on another stream")
+	}
+	if m.ctx != s.ctx {
+		return nil, th.fail(ModelContext, c.name, "the model belongs to another context", "make its context current")
+	}
+	return s, nil
+}
+
+// ExecuteModel puts one execution of the model into the stream; the device does the rest (aclmdlExecuteAsync,
+// aclmdlRIExecuteAsync). What comes behind it in the stream waits for its end.
+func (th *Thread) ExecuteModel(m *Model, s *Stream) error {
+	s, err := th.executable(m, s, callExecute)
+	if err != nil {
+		return err
+	}
+	t := sim.Task{Kind: trace.ModelExecute, A: m.inst.ID()}
+	n := m.executions.Add(1)
+	if len(m.outside) > 0 {
+		b, err := th.bind(m)
+		if err != nil {
+			return err
+		}
+		if err := th.port.Call(func() { m.inst.Bind(n, b) }); err != nil {
+			return th.blocked(callExecute.name, nil, err)
+		}
+		t.B = n
+	}
+	return th.submit(s, &t, nil, callExecute)
+}
+
+// ExecuteModelSync executes the model and waits for ms virtual milliseconds, -1 for ever (aclmdlRIExecute). When they
+// are over the model is aborted.
+func (th *Thread) ExecuteModelSync(m *Model, ms int) error {
+	limit, err := th.timeout(ms, call{name: "aclmdlRIExecute"})
+	if err != nil {
+		return err
+	}
+	if err := th.ExecuteModel(m, nil); err != nil {
+		return err
+	}
+	s := th.ctx.stream
+	err = th.waitStream(s, limit, callSyncStream)
+	if e, ok := err.(*Error); ok && e.Code == StreamSyncTimeout {
+		if a := th.AbortModel(m); a != nil {
+			return a
+		}
+		_ = th.waitStream(s, 0, callSyncStream) // it reports the abort that was just asked for
+	}
+	return err
+}
+
+// AbortModel ends the execution that runs; its stream reports 507023 (aclmdlRIAbort).
+func (th *Thread) AbortModel(m *Model) (err error) {
+	t := th.begin(callAbortModel)
+	defer func() { th.end(callAbortModel, t, err) }()
+	if m == nil || m.inst == nil || m.destroyed.Load() {
+		return th.fail(InvalidHandle, callAbortModel.name, "model is not loaded", "")
+	}
+	err = th.port.Call(func() { th.rt.machine.AbortInstance(m.inst) })
+	return th.blocked(callAbortModel.name, nil, err)
+}
+
+// destroyPatience is how long DestroyModel waits for executions to end, in virtual ns.
+const destroyPatience = 10_000 * 1_000_000
+
+// DestroyModel waits until the model's executions have ended, up to ten virtual seconds, and frees what it holds on
+// the device. Bound streams are unbound (aclmdlRIDestroy).
+func (th *Thread) DestroyModel(m *Model) (err error) {
+	t := th.begin(callDestroyModel)
+	defer func() { th.end(callDestroyModel, t, err) }()
+	if err = th.forbidden(callDestroyModel); err != nil {
+		return err
+	}
+	switch {
+	case m == nil:
+		return th.fail(ACLInvalidParam, callDestroyModel.name, "model is null", "")
+	case m.destroyed.Load():
+		return th.fail(InvalidHandle, callDestroyModel.name, "model is destroyed", "")
+	case m.thread != nil && (m.State() == ModelActive || m.State() == ModelInvalidated):
+		return th.fail(ModelCaptured, callDestroyModel.name, "the model is being captured", "end the capture first")
+	}
+	if m.inst != nil {
+		n := m.executions.Load()
+		expired, err := th.port.WaitCond(m.inst.Ended(), func() bool { return m.inst.Idle(n) }, destroyPatience, 0)
+		if err != nil {
+			return th.blocked(callDestroyModel.name, nil, err)
+		}
+		if expired {
+			return th.fail(ModelRunning, callDestroyModel.name, "the model is still running after 10 s", "abort it first")
+		}
+	}
+	return th.dropModel(m)
+}
+
+// dropModel frees what a model holds.
+func (th *Thread) dropModel(m *Model) error {
+	m.destroyed.Store(true)
+	for _, l := range m.lanes {
+		if s := l.stream; s != nil && s.lane.Load() == l {
+			s.lane.Store(nil)
+		}
+	}
+	for _, n := range m.kept {
+		th.rt.calls.release(n)
+	}
+	err := th.port.Call(func() {
+		if m.inst != nil {
+			th.rt.machine.DropInstance(m.inst)
+		}
+		m.dropIDs()
+	})
+	if err != nil {
+		return th.blocked(callDestroyModel.name, nil, err)
+	}
+	if m.args != 0 {
+		err = th.Free(m.args)
+	}
+	for _, c := range m.conditions {
+		if e := th.Free(c.word); e != nil && err == nil {
+			err = e
+		}
+	}
+	return err
+}

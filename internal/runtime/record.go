@@ -17,6 +17,10 @@ func (th *Thread) RecordEvent(e *Event, s *Stream) error {
 	if err != nil {
 		return err
 	}
+	if l := s.lane.Load(); l != nil {
+		return th.sinkRecord(l, e)
+	}
+	e.mark.Store(nil)
 	if s.dev != e.dev {
 		return th.fail(InvalidParam, callRecordEvent.name, fmt.Sprintf("the event is of device %d, the stream of device %d", e.dev.id, s.dev.id), "record on a stream of the event's device")
 	}
@@ -78,6 +82,9 @@ func (th *Thread) waitEvent(s *Stream, e *Event, limit int64) error {
 	if e.flags&(EventSync|EventExternal|EventIPC) == 0 {
 		return th.cannotWait(e)
 	}
+	if l, k := s.lane.Load(), e.mark.Load(); l != nil || k.open() {
+		return th.sinkWait(s, l, e, k)
+	}
 	if e.kind != flagEvent {
 		th.order(&e.waitAt, &e.recordAt)
 	}
@@ -120,6 +127,9 @@ func (th *Thread) ResetEvent(e *Event, s *Stream) error {
 	if err != nil {
 		return err
 	}
+	if l := s.lane.Load(); l != nil {
+		return th.sinkRefuse(l, NotSupported, callResetEvent, "a reset of an event")
+	}
 	if e.kind == softEvent || e.flags&EventSync == 0 {
 		return th.fail(NotSupported, callResetEvent.name, "the event keeps its state in software, or no stream can wait for it", "record it again instead")
 	}
@@ -134,6 +144,9 @@ func (th *Thread) ResetEvent(e *Event, s *Stream) error {
 
 // submit puts one task into a stream.
 func (th *Thread) submit(s *Stream, t *sim.Task, args []uint64, c call) error {
+	if l := s.lane.Load(); l != nil {
+		return th.sink(l, t, args, c)
+	}
 	start := th.port.Clock()
 	th.task = *t
 	pos, err := th.port.Submit(s.q, &th.task, args, c.ns)

@@ -26,6 +26,11 @@ type Config struct {
 	Recorder *trace.Recorder
 	// Spans also records the host calls.
 	Spans bool
+	// RunDir is the run directory (ipc.Path) in which this process shows itself to others and shares devices with them;
+	// empty: it does neither. One that cannot be used does no harm: see Runtime.Alone.
+	RunDir  string
+	Program string // what runs, as others see it
+	Pace    bool   // device time does not run ahead of wall time
 }
 
 // Runtime is the runtime of one process: the devices, and the threads that use them.
@@ -41,6 +46,9 @@ type Runtime struct {
 	opWait  atomic.Int64 // limit of waits for events on a device in ns, 0 none
 	handles handles
 	calls   calls
+	process *process // nil: this process shares nothing
+	alone   error    // why, if it was to share
+	graphs  captures
 
 	visibleErr error
 	exceptions exceptions
@@ -60,7 +68,7 @@ func Open(c Config) (*Runtime, error) {
 		chips[i] = c.Chip
 	}
 	rt := &Runtime{cfg: c, spans: c.Spans && c.Recorder != nil, strings: c.Recorder}
-	sc := sim.Config{Chips: chips, Policy: c.Policy, TimingOnly: c.TimingOnly, MemoryBytes: c.MemoryBytes}
+	sc := sim.Config{Chips: chips, Policy: c.Policy, TimingOnly: c.TimingOnly, MemoryBytes: c.MemoryBytes, Pace: c.Pace}
 	if rt.strings != nil {
 		sc.Recorder = rt.strings
 	} else {
@@ -86,7 +94,10 @@ func Open(c Config) (*Runtime, error) {
 	for _, d := range rt.devices {
 		d.peers = make([]atomic.Bool, len(rt.devices))
 	}
-	m.OnFault(func(*sim.Fault) { rt.faults.Add(1) })
+	m.OnFault(rt.countFault)
+	if c.RunDir != "" {
+		rt.join()
+	}
 	return rt, nil
 }
 
@@ -130,6 +141,9 @@ func (rt *Runtime) Close(th *Thread) error {
 		sv.end()
 	}
 	th.Detach()
+	if rt.process != nil {
+		rt.process.leave()
+	}
 	rt.machine.Close()
 	rt.workers.Close()
 	return err
@@ -138,6 +152,9 @@ func (rt *Runtime) Close(th *Thread) error {
 // Interrupt ends all waits, now and from now on, with an error that wraps sim.ErrInterrupted: the program is to end.
 // It may be called from any goroutine.
 func (rt *Runtime) Interrupt() { rt.machine.Interrupt() }
+
+// Alone is why the runtime shares nothing with other processes although Config.RunDir asked for it; nil if it does.
+func (rt *Runtime) Alone() error { return rt.alone }
 
 // Devices is how many devices there are.
 func (rt *Runtime) Devices() int { return len(rt.devices) }

@@ -61,6 +61,7 @@ type calls struct {
 	mu   sync.Mutex
 	next uint64
 	f    map[uint64]func(*Thread)
+	kept map[uint64]bool // asked for again and again, by a model
 }
 
 func (c *calls) add(f func(*Thread)) uint64 {
@@ -78,8 +79,27 @@ func (c *calls) take(n uint64) func(*Thread) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.f[n]
-	delete(c.f, n)
+	if !c.kept[n] {
+		delete(c.f, n)
+	}
 	return f
+}
+
+// keep lets a call be taken any number of times, until release.
+func (c *calls) keep(n uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept == nil {
+		c.kept = map[uint64]bool{}
+	}
+	c.kept[n] = true
+}
+
+func (c *calls) release(n uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.kept, n)
+	delete(c.f, n)
 }
 
 // drop forgets a call whose task was dropped.

@@ -21,6 +21,7 @@ type Stream struct {
 	priority  int
 	args      uint64                  // device address of its argument ring
 	open      atomic.Pointer[Context] // ctx while plain submissions are welcome, else nil: see use
+	lane      atomic.Pointer[lane]    // of a model, while its tasks go there: captured, bound or updating
 	abortAt   atomic.Int64            // an abort began at this time,
 	abortTo   atomic.Int64            // goes on until this one,
 	abortCode atomic.Int64            // and this is what submissions get
@@ -225,8 +226,12 @@ func (th *Thread) use(s *Stream, c call) (*Stream, error) {
 		return nil, th.fail(StreamContext, c.name, fmt.Sprintf("stream %d belongs to another context", s.id), "make its context current")
 	case s.flags&DeviceUseOnly != 0:
 		return nil, th.failAs(InvalidParam, "EE1006", c.name, fmt.Sprintf("stream %d is for the device's use only", s.id), "")
+	case s.def && th.captures():
+		return nil, th.implicit(c)
+	case s.lane.Load() != nil:
+		return s, nil
 	case s.flags&(Persistent|CPUSchedule) != 0:
-		return nil, th.fail(NotSupported, c.name, fmt.Sprintf("stream %d keeps its tasks for a model", s.id), "build the model with BuildModel")
+		return nil, th.fail(NotSupported, c.name, fmt.Sprintf("stream %d keeps its tasks for a model", s.id), "bind it to a model with BindStream")
 	}
 	if f := th.failure(ctx); f != nil {
 		return nil, th.keep(th.rt.faultError(c.name, f))
@@ -253,6 +258,9 @@ func (th *Thread) destroyStream(s *Stream, force bool) (err error) {
 	t := th.begin(callDestroyStream)
 	defer func() { th.end(callDestroyStream, t, err) }()
 	if err = th.ownStream(s, callDestroyStream); err != nil {
+		return err
+	}
+	if err = th.notSunk(s, callDestroyStream); err != nil {
 		return err
 	}
 	th.tellState(s, StreamDestroying)

@@ -25,6 +25,9 @@ func (th *Thread) SetStreamFailureMode(s *Stream, m FailureMode) (err error) {
 	if m != ContinueOnFailure && m != StopOnFailure {
 		return th.fail(InvalidParam, callStreamAttr.name, fmt.Sprintf("failure mode %d", m), "give 0 (continue) or 1 (stop)")
 	}
+	if s.lane.Load() != nil {
+		return th.failAs(NotSupported, "EE1016", callStreamAttr.name, "the stream belongs to a model", "set the mode before it is bound")
+	}
 	refused := ""
 	err = th.port.Call(func() {
 		c := s.ctx

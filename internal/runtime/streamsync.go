@@ -49,6 +49,9 @@ func (th *Thread) syncStream(s *Stream, timeout int64) (err error) {
 	if s.flags&(Persistent|CPUSchedule|DeviceUseOnly) != 0 {
 		return nil
 	}
+	if err := th.notSunk(s, callSyncStream); err != nil {
+		return err
+	}
 	return th.waitStream(s, timeout, callSyncStream)
 }
 
@@ -94,6 +97,9 @@ func (th *Thread) syncDevice(timeout int64) (err error) {
 	t := th.Clock()
 	defer func() { th.end(callSyncDevice, t, err) }()
 	if err = th.forbidden(callSyncDevice); err != nil {
+		return err
+	}
+	if err = th.unsafeCall(callSyncDevice); err != nil {
 		return err
 	}
 	ctx, err := th.context(callSyncDevice)
@@ -152,6 +158,9 @@ func (th *Thread) QueryStream(s *Stream) (done bool, err error) {
 	}
 	if s.flags&(Persistent|CPUSchedule|DeviceUseOnly) != 0 {
 		return true, nil
+	}
+	if err = th.notSunk(s, callQueryStream); err != nil {
+		return false, err
 	}
 	err = th.port.Call(func() { done = s.q.Retired() >= s.q.Arrived() })
 	return done, th.blocked(callQueryStream.name, nil, err)

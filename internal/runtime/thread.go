@@ -21,7 +21,8 @@ type Thread struct {
 	spans  []hostSpan
 	copyQ  *Stream // hidden stream of synchronous copies
 	report atomic.Pointer[reporter]
-	task   sim.Task // scratch of launches, so that they allocate nothing
+	mode   CaptureMode // which captures forbid its unsafe calls
+	task   sim.Task    // scratch of launches, so that they allocate nothing
 }
 
 // failure is a context that stands still since a task failed under StopOnFailure. It is known to a thread from the

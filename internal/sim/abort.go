@@ -72,6 +72,11 @@ func (m *Machine) drop(q *Queue, to uint64) {
 			m.passed(e)
 		case trace.EventWait, trace.EventReset:
 			m.passed(m.event(d[5]))
+		case trace.ModelExecute:
+			if in := m.instances[d[5]]; in != nil {
+				delete(in.next, d[6])
+				m.countEnd(in)
+			}
 		case trace.HostFunc:
 			if b := m.mailboxes[d[5]]; b.Lost != nil {
 				b.Lost(d[6])
@@ -149,34 +154,23 @@ func (m *Machine) unblock(q *Queue) {
 	}
 	switch d := q.desc(); d.kind() {
 	case trace.EventWait:
-		e := m.event(d[5])
+		e, _ := m.eventOf(q, d)
 		e.queues = drop(e.queues)
 	case trace.NotifyWait:
-		n := m.notify(q, d[5])
+		n := m.notify(q, d)
 		n.queues = drop(n.queues)
 	case trace.ValueWait:
 		m.valueWaits = drop(m.valueWaits)
 	case trace.ModelExecute:
 		in := m.instances[d[5]]
+		if in == nil {
+			return
+		}
 		if in.caller == q {
 			m.abortModel(in)
 		} else {
 			in.queued = drop(in.queued)
+			m.countEnd(in)
 		}
 	}
-}
-
-// abortModel ends an execution where it stands.
-func (m *Machine) abortModel(in *Instance) {
-	in.caller = nil
-	for _, q := range in.queues {
-		m.unschedule(q)
-		q.state = qOff
-		q.code, q.pending, q.waited, q.fn, q.blocks = 0, nil, false, nil, 0
-	}
-	for i := range in.notifies {
-		in.notifies[i].set = false
-	}
-	in.iter++
-	m.nextModel(in)
 }

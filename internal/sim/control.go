@@ -5,7 +5,7 @@ import (
 )
 
 // Instance is a sunk program on a device: queues whose descriptors were written once and are executed by one
-// ModelExecute each time. Ring heads, notifies and the base of the argument blocks are the instance's own; the
+// ModelExecute each time. Ring heads, notifies, bindings and the base of the argument blocks are the instance's own; the
 // descriptors may be shared by several instances.
 type Instance struct {
 	id       uint32
@@ -16,12 +16,24 @@ type Instance struct {
 	notifies []Notify
 	args     uint64
 	iter     uint32
+	gone     bool
 
 	caller *Queue   // the queue whose ModelExecute runs
 	queued []*Queue // further executes, first come first served
 	startT int64
 	fault  *Fault
 	ran    []bool // queues that were active in this execution
+	active int    // queues that are, now
+	bound  []Binding
+	next   map[uint64][]Binding // of executions to come, by the number in their ModelExecute
+	ended  uint64               // executions that have ended, or never will begin
+	idle   Cond                 // signalled when one has ended
+}
+
+// Binding ties an external record or wait of one execution to a record of an event.
+type Binding struct {
+	Event *Event
+	Gen   uint64
 }
 
 // Program is what an instance executes.
@@ -30,6 +42,8 @@ type Program struct {
 	Heads    []int // queues that start with the execution; the others are activated
 	Labels   []Label
 	Notifies int
+	// Priorities of the queues; nil: that of the instance.
+	Priorities []uint8
 }
 
 // Label is a position in a queue of a program.
@@ -50,12 +64,12 @@ func Assemble(tasks []Task) []Desc {
 // NewInstance binds a program to a device. The argument addresses of its descriptors are relative to args. streams
 // numbers its queues in the trace. Call it from Port.Call or before anything runs.
 func (m *Machine) NewInstance(dev *Device, space *Space, p *Program, args uint64, prio uint8, streams []uint32) (*Instance, error) {
-	if len(m.queues)+len(p.Queues) > noQueue {
+	if len(m.queues)+len(p.Queues) > noQueue+max(0, len(m.freeQueues)-restingQueues) {
 		return nil, ErrNoQueue
 	}
 	in := &Instance{
-		id: uint32(len(m.instances)), dev: dev, heads: p.Heads, labels: p.Labels,
-		notifies: make([]Notify, p.Notifies), args: args, ran: make([]bool, len(p.Queues)),
+		dev: dev, heads: p.Heads, labels: p.Labels,
+		notifies: make([]Notify, p.Notifies), args: args, ran: make([]bool, len(p.Queues)), next: map[uint64][]Binding{},
 	}
 	for i := range in.notifies {
 		in.notifies[i].id = uint32(i)
@@ -63,31 +77,95 @@ func (m *Machine) NewInstance(dev *Device, space *Space, p *Program, args uint64
 	for i, ring := range p.Queues {
 		q := &Queue{
 			id: uint16(len(m.queues)), dev: dev, space: space, prio: min(prio, 7), ring: ring, mask: ^uint64(0), room: uint64(len(ring)),
-			instance: in, name: streams[i], known: uint64(len(ring)), state: qOff, minWait: ^uint64(0), domain: &Domain{}, stepAt: never,
+			instance: in, lane: i, name: streams[i], known: uint64(len(ring)), state: qOff, minWait: ^uint64(0), domain: &Domain{}, stepAt: never,
 		}
-		m.queues = append(m.queues, q)
+		if p.Priorities != nil {
+			q.prio = min(p.Priorities[i], 7)
+		}
+		if len(m.freeQueues) > restingQueues {
+			q.id = m.freeQueues[0]
+			m.freeQueues = m.freeQueues[1:]
+			m.queues[q.id] = q
+		} else {
+			m.queues = append(m.queues, q)
+		}
 		in.queues = append(in.queues, q)
 	}
+	if n := len(m.freeInstances); n > 0 {
+		in.id = m.freeInstances[n-1]
+		m.freeInstances = m.freeInstances[:n-1]
+		m.instances[in.id] = in
+		return in, nil
+	}
+	in.id = uint32(len(m.instances))
 	m.instances = append(m.instances, in)
 	return in, nil
+}
+
+// DropInstance ends what runs of an instance and gives its queues back. Call it from Port.Call.
+func (m *Machine) DropInstance(in *Instance) {
+	if in.gone {
+		return
+	}
+	in.gone = true
+	in.queued = nil
+	m.halt(in)
+	for _, q := range in.queues {
+		m.DropQueue(q)
+	}
+	m.instances[in.id] = nil
+	m.freeInstances = append(m.freeInstances, in.id)
 }
 
 // ID is the operand of ModelExecute.
 func (in *Instance) ID() uint64 { return uint64(in.id) }
 
+// Idle says whether nothing of the instance runs and all of so many executions have ended or were dropped. Call it from
+// Port.Call.
+func (in *Instance) Idle(executions uint64) bool {
+	return in.caller == nil && in.active == 0 && len(in.queued) == 0 && in.ended >= executions
+}
+
+// Ended is signalled when an execution has ended.
+func (in *Instance) Ended() *Cond { return &in.idle }
+
+// Bind keeps the bindings of the execution whose ModelExecute carries that number. Call it from Port.Call.
+func (in *Instance) Bind(number uint64, b []Binding) { in.next[number] = b }
+
+// AbortInstance ends the execution that runs; the task that started it fails with the code of an aborted model. Call it
+// from Port.Call.
+func (m *Machine) AbortInstance(in *Instance) {
+	c := in.caller
+	if c == nil {
+		m.halt(in)
+		return
+	}
+	m.fail(c, &Fault{Code: CodeAborted, Detail: "the model was aborted"})
+	m.abortModel(in)
+	m.faulted(c, m.now)
+}
+
 // execute starts an instance for the ModelExecute at the head of q, or queues behind the execution that runs.
 func (m *Machine) execute(q *Queue, in *Instance) {
 	m.hold(q, 0)
-	if in.caller != nil {
+	switch {
+	case in == nil:
+		m.fail(q, &Fault{Code: CodeScheduler, Detail: "the model is destroyed"})
+		m.faulted(q, m.now)
+	case in.caller != nil || in.active > 0:
 		in.queued = append(in.queued, q)
-		return
+	default:
+		m.startModel(q, in)
 	}
-	m.startModel(q, in)
 }
 
 func (m *Machine) startModel(q *Queue, in *Instance) {
 	q.startT = m.now
 	in.caller, in.startT, in.fault = q, m.now, nil
+	if n := q.desc()[6]; n != 0 {
+		in.bound = in.next[n]
+		delete(in.next, n)
+	}
 	clear(in.ran)
 	for _, h := range in.heads {
 		m.activate(in.queues[h])
@@ -98,13 +176,32 @@ func (m *Machine) startModel(q *Queue, in *Instance) {
 // turn of a loop.
 func (m *Machine) activate(q *Queue) {
 	in := q.instance
-	i := int(q.id - in.queues[0].id)
-	if in.ran[i] {
+	if in.ran[q.lane] {
 		in.iter++
 	}
-	in.ran[i] = true
+	in.ran[q.lane] = true
+	in.active++
 	q.cur = 0
 	m.stepLater(q, m.now+gap)
+}
+
+// start is activate for a task of the queue by; a queue that runs already is a fault of that task.
+func (m *Machine) start(by *Queue, lane uint64) {
+	q := by.instance.queues[lane]
+	if q.state != qOff {
+		m.fail(by, &Fault{Code: CodeScheduler, Detail: "the stream to activate is running"})
+		return
+	}
+	m.activate(q)
+}
+
+// off ends the activity of a sunk queue; with the last one of an execution that has ended, the next one starts.
+func (m *Machine) off(q *Queue) {
+	q.state = qOff
+	in := q.instance
+	if in.active--; in.active == 0 && in.caller == nil {
+		m.nextModel(in)
+	}
 }
 
 // jump retires the head of q and goes on at a label.
@@ -114,19 +211,47 @@ func (m *Machine) jump(q *Queue, label uint64) {
 	m.fetch(q, m.now+gap)
 }
 
+// choose starts the body that the condition word at the head of q picks; without one, q skips what follows a body.
+func (m *Machine) choose(q *Queue, d *Desc) {
+	word, ok := m.loadWord(q, d[5], 64)
+	if !ok {
+		return
+	}
+	n, c := int(uint32(d[7])), Choice(d[7]>>32)
+	if i := c.body(uint64(word), n); i >= 0 {
+		m.start(q, d[6]+uint64(i))
+		return
+	}
+	q.skip = 1
+	if c == ChooseLoop {
+		q.skip = 2
+	}
+}
+
 // endModel retires the execution that q's program belongs to, and starts the next one that waits.
 func (m *Machine) endModel(q *Queue) {
 	in := q.instance
 	m.retire(q, m.now)
-	q.state = qOff
 	c := in.caller
+	if c == nil { // it has ended before
+		m.off(q)
+		return
+	}
 	in.caller = nil
 	if in.fault != nil {
 		c.pending, c.code = in.fault, in.fault.Code // its report was that of the failing task
 	}
 	m.settle(c, m.now)
 	in.iter++
-	m.nextModel(in)
+	m.off(q)
+	m.countEnd(in)
+}
+
+// countEnd counts an execution that is over.
+func (m *Machine) countEnd(in *Instance) {
+	if in.ended++; len(in.idle.ports) > 0 {
+		m.Signal(&in.idle)
+	}
 }
 
 // nextModel starts the execution that waits for the instance, if any.
@@ -135,7 +260,39 @@ func (m *Machine) nextModel(in *Instance) {
 		next := in.queued[0]
 		in.queued = append(in.queued[:0], in.queued[1:]...)
 		m.startModel(next, in)
+	} else if len(in.idle.ports) > 0 {
+		m.Signal(&in.idle)
 	}
+}
+
+// abortModel ends an execution where it stands.
+func (m *Machine) abortModel(in *Instance) {
+	m.halt(in)
+	in.iter++
+	m.nextModel(in)
+	m.countEnd(in)
+}
+
+// halt stops every queue of an instance.
+func (m *Machine) halt(in *Instance) {
+	in.caller = nil
+	for _, q := range in.queues {
+		m.unschedule(q)
+		q.state = qOff
+		q.code, q.pending, q.waited, q.fn, q.blocks, q.skip = 0, nil, false, nil, 0, 0
+	}
+	in.active = 0
+	for i := range in.notifies {
+		in.notifies[i].set = false
+	}
+}
+
+// external is the event and the generation that the head of a sunk queue names.
+func (q *Queue) external(d *Desc) Binding {
+	if b := q.instance.bound; d[6] < uint64(len(b)) {
+		return b[d[6]]
+	}
+	return Binding{}
 }
 
 // record writes the trace row of q's head descriptor.
@@ -177,6 +334,11 @@ func (m *Machine) record(q *Queue, end int64) {
 	switch d.kind() {
 	case trace.EventRecord, trace.EventWait:
 		r.Event, r.Gen = uint32(d[5])+1, uint32(d[6])
+		if q.instance != nil {
+			if b := q.external(d); b.Event != nil {
+				r.Event, r.Gen = b.Event.id+1, uint32(b.Gen)
+			}
+		}
 	case trace.EventReset:
 		r.Event = uint32(d[5]) + 1
 	case trace.NotifyRecord, trace.NotifyWait:
@@ -184,7 +346,10 @@ func (m *Machine) record(q *Queue, end int64) {
 	case trace.Memcpy, trace.Memset:
 		r.Bytes = int64(d[7])
 	case trace.ModelExecute:
-		r.Model, r.Iter = uint32(d[5])+1, m.instances[d[5]].iter
+		r.Model = uint32(d[5]) + 1
+		if in := m.instances[d[5]]; in != nil {
+			r.Iter = in.iter
+		}
 	}
 }
 

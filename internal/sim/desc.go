@@ -22,18 +22,26 @@ import "npu/internal/trace"
 //	ModelExecute              A instance
 //	ModelEnd                  –
 //	StreamActive              A queue
+//	StreamSwitch              with FlagCondition: A address of a 64-bit word, B first body's queue,
+//	                          C number of bodies | Choice<<32; where none runs, the tasks up to the next body's end are
+//	                          skipped (one wait; with Loop also the jump back)
 //	StreamSwitch              A address of the left word, B address of the right word, C queue | condition<<32 | width<<40
 //	LabelSwitch               A address of an int32 index, B first label, C number of labels
 //	LabelGoto                 A label
 //	ValueWrite                A address, B value; with FlagAdd the value is added
 //	ValueWait                 A address, B value, C condition
+//	Nop                       A number of an update (Machine.NewUpdate), 0 none
 //	HostFunc                  A mailbox, B number of the call, C 1 if the queue waits for its end
 type Desc [8]uint64
 
 // Flags of a descriptor.
 const (
-	FlagAdd uint16 = 1 << iota // ValueWrite adds instead of storing
-	Flag32                     // ValueWrite, ValueWait: the word is 32 bits wide
+	FlagAdd       uint16 = 1 << iota // ValueWrite adds instead of storing
+	Flag32                           // ValueWrite, ValueWait: the word is 32 bits wide
+	FlagAbsolute                     // kernel of a sunk queue: Args is an address, not an offset into the instance's blocks
+	FlagDevice                       // NotifyRecord, NotifyWait of a sunk queue: a notify of the machine, not of the instance
+	FlagCondition                    // StreamSwitch: conditional bodies
+	FlagExternal                     // EventRecord, EventWait of a sunk queue: B is the place of its Binding
 )
 
 func (d *Desc) kind() trace.Kind     { return trace.Kind(d[0]) }
@@ -101,6 +109,31 @@ func (c Condition) holds(l, r int64) bool {
 	default:
 		return l <= r
 	}
+}
+
+// Choice is how a StreamSwitch with FlagCondition picks the body that runs, numbered as aclmdlRICondTaskType.
+type Choice uint8
+
+// Choices.
+const (
+	ChooseIf     Choice = iota // not 0: the first body; 0: the second one, if there is one
+	ChooseLoop                 // the body for as long as the word is not 0
+	ChooseSwitch               // the body that the word numbers, none beyond the list
+)
+
+// body is the chosen one of n, or -1.
+func (c Choice) body(word uint64, n int) int {
+	switch {
+	case c == ChooseSwitch && word < uint64(n):
+		return int(word)
+	case c == ChooseSwitch:
+		return -1
+	case word != 0:
+		return 0
+	case c == ChooseIf && n > 1:
+		return 1
+	}
+	return -1
 }
 
 // WaitCondition is when a ValueWait passes, numbered as the flags of aclrtValueWait.

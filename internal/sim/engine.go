@@ -191,11 +191,7 @@ func (m *Machine) begin(q *Queue) {
 	var f *Fault
 	switch {
 	case q.fn != nil && q.fn.Run != nil:
-		args := d[4]
-		if q.instance != nil {
-			args += q.instance.args
-		}
-		q.dev.call = Call{Device: q.dev, Space: q.space, Args: args, Desc: d}
+		q.dev.call = Call{Device: q.dev, Space: q.space, Args: q.argsOf(d), Desc: d}
 		f = q.fn.Run(&q.dev.call)
 	case d.kind() == trace.Memcpy:
 		f = m.copyMemory(q, d)
@@ -205,6 +201,14 @@ func (m *Machine) begin(q *Queue) {
 	if f != nil {
 		m.fail(q, f)
 	}
+}
+
+// argsOf is the address of the argument block of a kernel.
+func (q *Queue) argsOf(d *Desc) uint64 {
+	if q.instance != nil && d.flags()&FlagAbsolute == 0 {
+		return d[4] + q.instance.args
+	}
+	return d[4]
 }
 
 func (m *Machine) newGroup(q *Queue, n uint32, e uint8) uint32 {
@@ -246,4 +250,12 @@ func (m *Machine) blocksEnd(g uint32) {
 	}
 	m.retire(q, m.now)
 	m.fetch(q, m.now+gap)
+}
+
+// NameOf is the name of a loaded function, 0 if there is none. Call it from Port.Call.
+func (m *Machine) NameOf(id uint32) trace.StringID {
+	if f := m.function(id); f != nil {
+		return f.Name
+	}
+	return 0
 }

@@ -62,8 +62,10 @@ func (m *Machine) tryDrop(e *Event) {
 
 // event is the event that an operand names. Where its id was given back although tasks still named it, waits pass.
 func (m *Machine) event(id uint64) *Event {
-	if e := m.events[id]; e != nil {
-		return e
+	if id < uint64(len(m.events)) {
+		if e := m.events[id]; e != nil {
+			return e
+		}
 	}
 	return &Event{dev: m.devices[0], id: uint32(id), gen: ^uint64(0), flag: true}
 }
@@ -127,7 +129,7 @@ func (m *Machine) recordEvent(q *Queue, e *Event, gen uint64) uint64 {
 	e.from, e.pos = q, q.cur
 	k := 0
 	for _, w := range e.queues {
-		if g := w.desc()[6]; g == 0 || e.has(g) {
+		if _, g := m.eventOf(w, w.desc()); g == 0 || e.has(g) {
 			m.stepLater(w, m.now+gap)
 		} else {
 			e.queues[k] = w
@@ -161,13 +163,30 @@ func (m *Machine) releaseEvent(p *Port, e *Event, t int64) {
 	m.release(p, t)
 }
 
+// eventOf is the event and the generation that the descriptor at the head of q names.
+func (m *Machine) eventOf(q *Queue, d *Desc) (*Event, uint64) {
+	if q.instance == nil {
+		return m.event(d[5]), d[6]
+	}
+	if d.flags()&FlagExternal != 0 {
+		if b := q.external(d); b.Event != nil {
+			return b.Event, b.Gen
+		}
+		return m.event(^uint64(0)), 0 // nothing was recorded: a wait passes
+	}
+	return m.event(d[5]), 0
+}
+
 // waitEvent says whether the wait at the head of q passes; if not, q is held.
-func (m *Machine) waitEvent(q *Queue, e *Event, d *Desc) bool {
+func (m *Machine) waitEvent(q *Queue, d *Desc) bool {
+	e, gen := m.eventOf(q, d)
 	switch {
-	case d[6] == 0 && e.flag:
-		d[6] = e.latest // which record it was, for the trace
+	case gen == 0 && e.flag:
+		if q.instance == nil {
+			d[6] = e.latest // which record it was, for the trace
+		}
 		return true
-	case d[6] != 0 && e.has(d[6]):
+	case gen != 0 && e.has(gen):
 		return true
 	}
 	m.hold(q, d[7])

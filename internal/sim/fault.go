@@ -8,6 +8,7 @@ import (
 
 // Device codes of faults, as a completion entry carries them.
 const (
+	CodeScheduler          = 0x01 // what the scheduler itself refuses
 	CodeAICoreTimeout      = 0x25
 	CodeAICoreException    = 0x26
 	CodeAICoreTrap         = 0x27
@@ -67,9 +68,7 @@ func (m *Machine) fail(q *Queue, f *Fault) {
 		f.Words = []uint64{d[5], d[6], d[7]}
 	} else {
 		f.Args, f.ArgWords, f.Blocks = d[4], d.argWords(), d.blocks()
-		if q.instance != nil {
-			f.Args += q.instance.args
-		}
+		f.Args = q.argsOf(d)
 	}
 	q.code, q.pending = f.Code, f
 	if in := q.instance; in != nil {

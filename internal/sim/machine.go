@@ -77,27 +77,30 @@ type Machine struct {
 	_           cacheLine
 
 	// The owner's.
-	now          int64
-	bound        int64 // events strictly before it may be simulated
-	pending      heap
-	queues       []*Queue
-	freeQueues   []uint16
-	functions    []*Function
-	events       []*Event
-	freeEvents   []uint32
-	notifies     []*Notify
-	freeNotifies []uint32
-	instances    []*Instance
-	groups       []group
-	freeGroups   []uint32
-	mailboxes    []*Mailbox
-	reports      *Mailbox // takes faults, nil for nobody
-	valueWaits   []*Queue // poll a word of memory
-	dirty        bool     // some device may dispatch
-	rows         []trace.Task
-	stats        Stats
-	onFault      func(*Fault)
-	warnings     []string
+	now           int64
+	bound         int64 // events strictly before it may be simulated
+	pending       heap
+	queues        []*Queue
+	freeQueues    []uint16
+	functions     []*Function
+	events        []*Event
+	freeEvents    []uint32
+	notifies      []*Notify
+	freeNotifies  []uint32
+	instances     []*Instance
+	freeInstances []uint32
+	updates       []func() // of Nop tasks, once each
+	freeUpdates   []uint32
+	groups        []group
+	freeGroups    []uint32
+	mailboxes     []*Mailbox
+	reports       *Mailbox // takes faults, nil for nobody
+	valueWaits    []*Queue // poll a word of memory
+	dirty         bool     // some device may dispatch
+	rows          []trace.Task
+	stats         Stats
+	onFault       func(*Fault)
+	warnings      []string
 }
 
 // Stats counts what the devices did.

@@ -34,6 +34,7 @@ type Queue struct {
 	mask     uint64
 	room     uint64 // descriptors that fit
 	instance *Instance
+	lane     int    // its number in the instance
 	name     uint32 // stream id for the trace
 	argBase  uint64 // device address of the argument ring
 	argMem   []uint64
@@ -61,6 +62,7 @@ type Queue struct {
 	flip     uint16
 	state    queueState
 	engine   uint8
+	skip     uint8 // descriptors that a condition leaves out
 	waited   bool  // the head task was blocked before it could go on
 	dead     bool  // destroyed: its remaining descriptors are dropped
 	special  bool  // halted, stopped or dropping: see hold

@@ -17,7 +17,7 @@ func (m *Machine) fetch(q *Queue, t int64) {
 		q.freeT = t
 		q.state = qIdle
 		if q.instance != nil {
-			q.state = qOff
+			m.off(q)
 		}
 		return
 	}
@@ -72,18 +72,21 @@ func (m *Machine) step(q *Queue) {
 			m.ready(q, trace.EngineDMA, nil, 1, cost.CopyNs(q.dev.chip, cost.DeviceToDevice, int64(d[7])))
 			return
 		case trace.EventRecord:
-			d[6] = m.recordEvent(q, m.event(d[5]), d[6])
+			e, gen := m.eventOf(q, d)
+			if gen = m.recordEvent(q, e, gen); q.instance == nil {
+				d[6] = gen
+			}
 		case trace.EventWait:
-			if !m.waitEvent(q, m.event(d[5]), d) {
+			if !m.waitEvent(q, d) {
 				return
 			}
 		case trace.EventReset:
 			e := m.event(d[5])
 			e.flag, e.clear = false, e.top
 		case trace.NotifyRecord:
-			m.recordNotify(m.notify(q, d[5]))
+			m.recordNotify(m.notify(q, d))
 		case trace.NotifyWait:
-			if !m.waitNotify(q, m.notify(q, d[5]), d) {
+			if !m.waitNotify(q, m.notify(q, d), d) {
 				return
 			}
 		case trace.HostFunc:
@@ -106,14 +109,26 @@ func (m *Machine) step(q *Queue) {
 			m.endModel(q)
 			return
 		case trace.StreamActive:
-			m.activate(q.instance.queues[d[5]])
+			m.start(q, d[5])
 		case trace.StreamSwitch:
+			if d.flags()&FlagCondition != 0 {
+				m.choose(q, d)
+				break
+			}
 			if m.switches(q, d) {
+				to := q.instance.queues[uint32(d[7])]
+				if to != q && to.state != qOff {
+					m.fail(q, &Fault{Code: CodeScheduler, Detail: "the stream to switch to is running"})
+					break
+				}
 				m.retire(q, m.now)
 				q.state = qOff
-				m.activate(q.instance.queues[uint32(d[7])])
+				q.instance.active--
+				m.activate(to)
 				return
 			}
+		case trace.Nop:
+			m.update(d[5])
 		case trace.LabelSwitch:
 			if i, ok := m.loadWord(q, d[5], 32); ok {
 				if i < 0 || i >= int64(d[7]) {
@@ -171,8 +186,9 @@ func (m *Machine) limitReached(q *Queue) {
 }
 
 // notify is the notify that an operand names: the instance's own in a sunk queue, else the device's.
-func (m *Machine) notify(q *Queue, id uint64) *Notify {
-	if q.instance != nil {
+func (m *Machine) notify(q *Queue, d *Desc) *Notify {
+	id := d[5]
+	if q.instance != nil && d.flags()&FlagDevice == 0 {
 		return &q.instance.notifies[id]
 	}
 	if n := m.notifies[id]; n != nil {
@@ -246,7 +262,8 @@ func (m *Machine) retire(q *Queue, end int64) {
 	d := q.desc()
 	switch d.kind() {
 	case trace.EventRecord, trace.EventWait, trace.EventReset:
-		m.passed(m.event(d[5]))
+		e, _ := m.eventOf(q, d)
+		m.passed(e)
 	case trace.Memcpy:
 		if dir := d.dir(); dir == trace.HostToDevice || dir == trace.DeviceToHost {
 			m.stats.HostCopies++
@@ -264,6 +281,9 @@ func (m *Machine) retire(q *Queue, end int64) {
 	m.stats.Tasks++
 	m.stats.DeviceTime = max(m.stats.DeviceTime, end)
 	q.advance()
+	if q.skip > 0 {
+		q.cur, q.skip = q.cur+uint64(q.skip), 0
+	}
 	if q.cur >= q.minWait {
 		m.releaseWaiters(q, m.now)
 	}
