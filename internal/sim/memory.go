@@ -26,45 +26,59 @@ const (
 	ReadWrite Access = 3
 )
 
-// Space is an address space on a device: which pages its tasks may touch. The table holds for each page how many
-// pages with the same rights follow, so that checking a range is one look-up.
+// Space is an address space on a device: which pages its tasks may touch.
 type Space struct {
-	dev   *Device
-	pages []pageEntry
+	dev    *Device
+	table  pageTable
+	ranges []*Range // reserved ones, by address
 }
+
+// pageTable holds for each page how many pages with the same rights follow, so that checking a range is one look-up.
+type pageTable []pageEntry
 
 type pageEntry struct {
 	run    uint32 // pages from here on, this one included, with the same rights
 	rights Access
 }
 
+// set gives rights to pages first to end.
+func (t pageTable) set(first, end int, rights Access) {
+	for i := end - 1; i >= first; i-- {
+		t[i] = pageEntry{run: 1, rights: rights}
+		if i+1 < len(t) && t[i+1].rights == rights {
+			t[i].run += t[i+1].run
+		}
+	}
+	// The pages before see a longer or shorter run now.
+	for i := first - 1; i >= 0 && t[i].rights != NoAccess; i-- {
+		run := uint32(1)
+		if t[i+1].rights == t[i].rights {
+			run += t[i+1].run
+		}
+		if t[i].run == run {
+			break
+		}
+		t[i].run = run
+	}
+}
+
+// allows says whether n > 0 bytes from an offset can be accessed.
+func (t pageTable) allows(off uint64, n int, want Access) bool {
+	e := t[off/Page]
+	last := (off + uint64(n) - 1) / Page
+	return e.rights&want == want && uint64(e.run) > last-off/Page
+}
+
 // NewSpace makes an empty address space.
 func (d *Device) NewSpace() *Space {
-	return &Space{dev: d, pages: make([]pageEntry, (len(d.hbm.mem)+Page-1)/Page)}
+	return &Space{dev: d, table: make(pageTable, (len(d.hbm.mem)+Page-1)/Page)}
 }
 
 // Map gives rights to the pages of [addr, addr+n); NoAccess takes them away. addr and n are multiples of Page. Call
 // it from Port.Call or before anything runs.
 func (s *Space) Map(addr uint64, n int64, rights Access) {
 	first := int((addr - s.dev.hbm.base) / Page)
-	end := first + int(n/Page)
-	for i := end - 1; i >= first; i-- {
-		s.pages[i] = pageEntry{run: 1, rights: rights}
-		if i+1 < len(s.pages) && s.pages[i+1].rights == rights {
-			s.pages[i].run += s.pages[i+1].run
-		}
-	}
-	// The pages before see a longer or shorter run now.
-	for i := first - 1; i >= 0 && s.pages[i].rights != NoAccess; i-- {
-		run := uint32(1)
-		if s.pages[i+1].rights == s.pages[i].rights {
-			run += s.pages[i+1].run
-		}
-		if s.pages[i].run == run {
-			break
-		}
-		s.pages[i].run = run
-	}
+	s.table.set(first, first+int(n/Page), rights)
 }
 
 // Resolve gives the memory of n bytes at a device or host address, or the fault that a core's memory unit (MTE)
@@ -76,11 +90,14 @@ func (s *Space) Resolve(addr uint64, n int, want Access) ([]byte, *Fault) {
 		if n == 0 {
 			return w.mem[off:off:off], nil
 		}
-		e := s.pages[off/Page]
-		last := (off + uint64(n) - 1) / Page
-		if e.rights&want == want && uint64(e.run) > last-off/Page {
+		if s.table.allows(off, n, want) {
 			return w.mem[off : off+uint64(n) : off+uint64(n)], nil
 		}
+	} else if r := s.within(addr); r != nil {
+		if b := r.bytes(addr, n, want); b != nil {
+			return b, nil
+		}
+		return nil, &Fault{Code: CodeAICoreException, Addr: addr, HasAddr: true, Detail: fmt.Sprintf("MTE access of %d bytes to a reserved address that is not mapped, or without the right", n)}
 	} else if b := s.dev.m.HostBytes(addr, n); b != nil {
 		return b, nil
 	} else if b := s.dev.peer(addr, n, want); b != nil {
@@ -93,10 +110,18 @@ func (s *Space) Resolve(addr uint64, n int, want Access) ([]byte, *Fault) {
 func (m *Machine) HostBytes(addr uint64, n int) []byte {
 	off := addr - m.host.base
 	if off >= uint64(len(m.host.mem)) || n < 0 || uint64(n) > uint64(len(m.host.mem))-off {
-		return nil
+		return m.sharedBytes(addr, n)
 	}
 	return m.host.mem[off : off+uint64(n) : off+uint64(n)]
 }
+
+// LockHost keeps a part of pinned memory from being paged out. An error says that the system's limit forbids it.
+func (m *Machine) LockHost(addr uint64, n int64) error {
+	return m.host.lock(int64(addr-m.host.base), n)
+}
+
+// UnlockHost undoes LockHost.
+func (m *Machine) UnlockHost(addr uint64, n int64) { m.host.unlock(int64(addr-m.host.base), n) }
 
 // HostWindow is the range of addresses of pinned host memory.
 func (m *Machine) HostWindow() (base uint64, bytes int64) { return m.host.base, int64(len(m.host.mem)) }

@@ -2,12 +2,16 @@
 
 package sim
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // window is a range of memory. Without a way to reserve address space it is taken from the Go heap, and small.
 type window struct {
-	base uint64
-	mem  []byte
+	base   uint64
+	mem    []byte
+	others others
 }
 
 const fallbackWindow = 2 << 30
@@ -21,4 +25,35 @@ func newWindow(base uint64, size int64) (*window, error) {
 
 func (w *window) huge(int64, int64) {}
 
-func (w *window) close() { w.mem = nil }
+func (w *window) close() {
+	if w != nil {
+		w.mem = nil
+		w.others.close()
+	}
+}
+
+var errNoLock = errors.New("locking memory needs Linux")
+
+func (w *window) lock(int64, int64) error { return errNoLock }
+
+func (w *window) unlock(int64, int64) {}
+
+// LockBytes keeps host memory of the program from being paged out.
+func LockBytes([]byte) error { return errNoLock }
+
+// UnlockBytes undoes LockBytes.
+func UnlockBytes([]byte) {}
+
+func memoryFile(int64) (int, error) {
+	return -1, fmt.Errorf("%w: virtual memory management needs Linux", ErrNoMemory)
+}
+
+func closeFile(int) {}
+
+func reserveHost(n int64) ([]byte, error) { return make([]byte, n), nil }
+
+func releaseHost([]byte) {}
+
+func place([]byte, int) error { return errNoLock }
+
+func vacate([]byte) error { return nil }
