@@ -126,8 +126,8 @@ func memoryColumns(rows []*memoryRow) []column[memoryRow] {
 		}})
 	}
 	return append(cols,
-		column[memoryRow]{title: "shares", min: 12, max: 48, left: true, draw: drawShares},
-		column[memoryRow]{title: "who has it", min: 10, max: 60, left: true, drop: 10, draw: drawOwner})
+		column[memoryRow]{title: "shares", min: 12, max: 36, left: true, draw: drawShares},
+		column[memoryRow]{title: "who has it", min: 20, max: 60, left: true, drop: 10, draw: drawOwner})
 }
 
 // drawOwner names who has a share: the only owner beside its device, several below it.
