@@ -22,6 +22,7 @@ type Device struct {
 	streams  []*Stream // alive, hidden ones included
 	ids      []bool    // stream numbers in use
 	public   int       // streams that count against the device's limit
+	faults   uint64    // under the driver
 	holders  []*Event  // events that hold a hardware id and can do without
 }
 

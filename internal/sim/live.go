@@ -23,8 +23,13 @@ const (
 	alertSample
 )
 
-// OnSample registers what WantSample runs. f must not wait. Call it before anything runs.
-func (m *Machine) OnSample(f func()) { m.live.sample = f }
+// OnSample registers what WantSample runs, nil for nothing. f must not wait. When OnSample returns, the function before
+// runs no more.
+func (m *Machine) OnSample(f func()) {
+	m.own()
+	m.live.sample = f
+	m.disown()
+}
 
 // WantSample runs the function of OnSample on the state of some instant, now or soon: on whoever drives the devices,
 // or here if nobody does. It may be called from any goroutine, and changes nothing that a program could notice.
