@@ -48,8 +48,6 @@ type Runtime struct {
 	calls   calls
 	process *process // nil: this process shares nothing
 	alone   error    // why, if it was to share
-	process *process // nil: this process shares nothing
-	alone   error    // why, if it was to share
 	graphs  captures
 
 	visibleErr error
@@ -154,9 +152,6 @@ func (rt *Runtime) Close(th *Thread) error {
 // Interrupt ends all waits, now and from now on, with an error that wraps sim.ErrInterrupted: the program is to end.
 // It may be called from any goroutine.
 func (rt *Runtime) Interrupt() { rt.machine.Interrupt() }
-
-// Alone is why the runtime shares nothing with other processes although Config.RunDir asked for it; nil if it does.
-func (rt *Runtime) Alone() error { return rt.alone }
 
 // Alone is why the runtime shares nothing with other processes although Config.RunDir asked for it; nil if it does.
 func (rt *Runtime) Alone() error { return rt.alone }
