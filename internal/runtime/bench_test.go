@@ -211,26 +211,32 @@ func BenchmarkEventPair(b *testing.B) {
 	b.ReportMetric(float64(best.Nanoseconds())/pairs, "ns/pair")
 }
 
+// fastest reports the best of many rounds of n calls, which other load on the machine disturbs least.
+func fastest(b *testing.B, n int, f func() error) {
+	best := time.Hour
+	b.ReportAllocs()
+	for b.Loop() {
+		t := time.Now()
+		for range n {
+			if err := f(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		best = min(best, time.Since(t))
+	}
+	b.ReportMetric(float64(best.Nanoseconds())/float64(n), "ns/call")
+}
+
 func BenchmarkSynchronizeIdle(b *testing.B) {
 	r := benchRig(b)
 	s := r.stream()
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := r.SynchronizeStream(s); err != nil {
-			b.Fatal(err)
-		}
-	}
+	fastest(b, burst, func() error { return r.SynchronizeStream(s) })
 }
 
 func BenchmarkQueryStream(b *testing.B) {
 	r := benchRig(b)
 	s := r.stream()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.QueryStream(s); err != nil {
-			b.Fatal(err)
-		}
-	}
+	fastest(b, burst, func() error { _, err := r.QueryStream(s); return err })
 }
 
 // BenchmarkLockStep has three threads that synchronise after each of their launches.

@@ -28,18 +28,8 @@ func (m *Machine) Abort(q *Queue, ns int64) {
 // Stop lets the running task of q end and dispatches nothing more. Call it from Port.Call.
 func (m *Machine) Stop(q *Queue) { q.stopped, q.special = true, true }
 
-// Stopped says whether dispatch is stopped. Call it from Port.Call.
-func (q *Queue) Stopped() bool { return q.stopped }
-
 // Halted says whether q dropped its tasks because one failed under STOP. Call it from Port.Call.
 func (q *Queue) Halted() bool { return q.halted }
-
-// Dropped says, once, that an abort has dropped tasks of q that arrived while it was going on. Call it from Port.Call.
-func (q *Queue) Dropped() bool {
-	d := q.dropped
-	q.dropped = false
-	return d
-}
 
 // refuses deals with the head of a queue that is halted, stopped or being aborted, and says whether it did.
 func (m *Machine) refuses(q *Queue) bool {

@@ -75,9 +75,6 @@ func (d *Device) SetPeer(o *Device, s *Space) {
 	d.peers[o.id] = s
 }
 
-// Peer says whether this device may reach another one's memory. Call it from Port.Call.
-func (d *Device) Peer(o *Device) bool { return o.id < len(d.peers) && d.peers[o.id] != nil }
-
 // copyTime is the time of the copy in descriptor c. Between devices it takes the link between them.
 func (d *Device) copyTime(c *Desc) int64 {
 	bytes := int64(c[7])

@@ -76,9 +76,6 @@ type stall struct {
 // Clock is the thread's device-time clock in nanoseconds.
 func (p *Port) Clock() int64 { return p.clock }
 
-// Machine is where the port is attached.
-func (p *Port) Machine() *Machine { return p.m }
-
 // ID is the thread's number in the trace, from 1.
 func (p *Port) ID() uint16 { return p.id + 1 }
 
