@@ -178,7 +178,7 @@ func (a activation) apply(dst, src []float32) {
 
 // clamp gives the limits of an activation that is nothing but limits, or nothing at all.
 func (a activation) clamp() (lo, hi float32, ok bool) {
-	lo, hi = float32(math.Inf(-1)), float32(math.Inf(1))
+	lo, hi = inf(-1), inf(1)
 	switch a.kind {
 	case actNone:
 	case actRelu:

@@ -44,6 +44,9 @@ func commuting[T tensor.Number](vv func(d, a, b []T), vs func(d, a []T, b T)) bi
 }
 
 func addLoops[T tensor.Number]() binLoops[T, T] {
+	if l, ok := any(addFloats()).(binLoops[T, T]); ok {
+		return l
+	}
 	return commuting(func(d, a, b []T) {
 		a, b = a[:len(d)], b[:len(d)]
 		for i := range d {
@@ -58,6 +61,9 @@ func addLoops[T tensor.Number]() binLoops[T, T] {
 }
 
 func mulLoops[T tensor.Number]() binLoops[T, T] {
+	if l, ok := any(mulFloats()).(binLoops[T, T]); ok {
+		return l
+	}
 	return commuting(func(d, a, b []T) {
 		a, b = a[:len(d)], b[:len(d)]
 		for i := range d {
@@ -72,6 +78,9 @@ func mulLoops[T tensor.Number]() binLoops[T, T] {
 }
 
 func maxLoops[T tensor.Number]() binLoops[T, T] {
+	if l, ok := any(maxFloats()).(binLoops[T, T]); ok {
+		return l
+	}
 	return commuting(func(d, a, b []T) {
 		a, b = a[:len(d)], b[:len(d)]
 		for i := range d {
@@ -86,6 +95,9 @@ func maxLoops[T tensor.Number]() binLoops[T, T] {
 }
 
 func minLoops[T tensor.Number]() binLoops[T, T] {
+	if l, ok := any(minFloats()).(binLoops[T, T]); ok {
+		return l
+	}
 	return commuting(func(d, a, b []T) {
 		a, b = a[:len(d)], b[:len(d)]
 		for i := range d {
@@ -100,6 +112,9 @@ func minLoops[T tensor.Number]() binLoops[T, T] {
 }
 
 func subLoops[T tensor.Number]() binLoops[T, T] {
+	if l, ok := any(subFloats()).(binLoops[T, T]); ok {
+		return l
+	}
 	return binLoops[T, T]{func(d, a, b []T) {
 		a, b = a[:len(d)], b[:len(d)]
 		for i := range d {
@@ -119,6 +134,9 @@ func subLoops[T tensor.Number]() binLoops[T, T] {
 }
 
 func divLoops[T float32 | float64]() binLoops[T, T] {
+	if l, ok := any(divFloats()).(binLoops[T, T]); ok {
+		return l
+	}
 	return binLoops[T, T]{func(d, a, b []T) {
 		a, b = a[:len(d)], b[:len(d)]
 		for i := range d {

@@ -7,7 +7,8 @@ package kernels
 type band struct {
 	phase
 	in        [3]int
-	lo, reach [3]int // least offset of a tap, and from there to the greatest
+	pad       float32 // what lies around the input
+	lo, reach [3]int  // least offset of a tap, and from there to the greatest
 
 	width, height int // results of a block
 	across, down  int // blocks in a plane of results
@@ -16,7 +17,7 @@ type band struct {
 	pitch, rows    int // columns and rows of a place
 	places         [3]int
 	plane, channel int   // elements of a plane (one depth) and of a channel
-	taps           []int // offset of each tap
+	tapAt          []int // offset of each tap
 }
 
 // bandLimit bounds the elements of a channel of a band: dilation or padding beyond all reason does not fit.
@@ -63,7 +64,7 @@ func newBand(in [3]int, p phase, pixels int) *band {
 	for _, t := range p.taps {
 		y, x := t.off[1]-b.lo[1], t.off[2]-b.lo[2]
 		sy, sx := p.stride[1], p.stride[2]
-		b.taps = append(b.taps, (t.off[0]-b.lo[0])*b.plane+
+		b.tapAt = append(b.tapAt, (t.off[0]-b.lo[0])*b.plane+
 			((y%sy*b.places[2]+x%sx)*b.rows+y/sy)*b.pitch+x/sx)
 	}
 	return b
@@ -98,12 +99,12 @@ func (b *band) fill(dst []float32, src vec, base, i int) {
 			}
 			for px := range b.places[2] {
 				place := dst[z*b.plane+(py*b.places[2]+px)*b.rows*b.pitch:]
-				clear(place[:top*b.pitch])
+				fill(place[:top*b.pitch], b.pad)
 				if top < bottom {
 					at := base + (iz*b.in[1]+iy+top*b.stride[1])*b.in[2] + first + lo
 					b.place(place[top*b.pitch:], src, at, bottom-top, px-lo, hi-lo)
 				}
-				clear(place[bottom*b.pitch : n*b.pitch])
+				fill(place[bottom*b.pitch:n*b.pitch], b.pad)
 			}
 		}
 	}
@@ -115,15 +116,15 @@ func (b *band) place(dst []float32, src vec, at, rows, first, n int) {
 	s, step := b.stride[2], b.stride[1]*b.in[2]
 	lo, hi := inside(first, s, b.pitch, n)
 	if src.f != nil && s <= 2 && lo < hi {
-		padRows(dst, b.pitch, src.f[at+first+lo*s:], step, s, rows, lo, hi-lo, b.pitch-hi)
+		padRows(dst, b.pitch, src.f[at+first+lo*s:], step, s, rows, lo, hi-lo, b.pitch-hi, b.pad)
 		return
 	}
 	for r := range rows {
 		row := dst[r*b.pitch:][:b.pitch]
-		clear(row[:lo])
+		fill(row[:lo], b.pad)
 		if lo < hi {
 			src.load(row[lo:hi], at+r*step+first+lo*s, s)
 		}
-		clear(row[hi:])
+		fill(row[hi:], b.pad)
 	}
 }

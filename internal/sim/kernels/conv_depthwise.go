@@ -12,24 +12,17 @@ type depthwise struct {
 	partFloats int
 }
 
-// bandFloats is about how much of a channel a block takes, so that it stays in the first-level cache.
-const bandFloats = 5 << 10
-
 // depthwise is nil where a band makes no sense.
 func (c *convolution) depthwise(s *Spec, k *Kernel, fin finish) *Kernel {
-	pixels := bandFloats
-	for d := range 3 {
-		pixels /= min(c.stride[d], c.extent(d), pixels)
-	}
-	d := &depthwise{c, newBand(c.in, c.wholePhase(), pixels), newMicro(inQuads), fin, s.In[1].DType, 0}
+	d := &depthwise{c, newBand(c.in, c.wholePhase(), bandPixels(&c.window)), newMicro(inQuads), fin, s.In[1].DType, 0}
 	if d.band == nil {
 		return nil
 	}
 	d.fin.spread = c.spreadBand(d.band, c.wholePhase())
 	units := c.n * c.groups * c.co * d.blocks
 	run := d.run(d.height, d.width)
-	grain := ceilDiv(grainMACs/8, max(1, run*len(d.taps)))
-	d.partFloats = d.channel + spill + run + spill + run + len(d.taps)
+	grain := ceilDiv(grainMACs/8, max(1, run*len(d.tapAt)))
+	d.partFloats = d.channel + spill + run + spill + run + len(d.tapAt)
 	k.Workspace = 4 * d.partFloats * min(maxParts, units)
 	part := d.units
 	return s.guard(k, func(x *Exec) error { x.each(units, grain, part); return nil })
@@ -44,7 +37,7 @@ func (d *depthwise) units(x *Exec, part, lo, hi int) {
 		return v
 	}
 	whole := d.run(d.height, d.width)
-	w, acc, tmp, rows := cut(len(d.taps)), cut(whole+spill), cut(whole), mem
+	w, acc, tmp, rows := cut(len(d.tapAt)), cut(whole+spill), cut(whole), mem
 	src, weights, fin := newVec(d.dtype, x.In[0]), newVec(d.wType, x.In[1]), d.fin.open(x)
 	for u := lo; u < hi; u++ {
 		plane, i := u/d.blocks, u%d.blocks
@@ -53,7 +46,7 @@ func (d *depthwise) units(x *Exec, part, lo, hi int) {
 		run := d.run(height, width)
 		d.fill(rows, src, input*volume(d.band.in), i)
 		weights.load(w, channel*len(w), 1)
-		d.mk.tile(1, run, len(w), w, 0, rows, d.taps, acc, 0, false)
+		d.mk.tile(1, run, len(w), w, 0, rows, d.tapAt, acc, 0, false)
 		fin.block(acc, len(acc), input, plane%d.co, 1, i*whole, run, tmp)
 	}
 }

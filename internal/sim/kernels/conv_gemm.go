@@ -22,24 +22,24 @@ type tap struct {
 	pos int
 }
 
-// wholePhase is an ordinary convolution.
-func (c *convolution) wholePhase() phase {
-	p := phase{grid: c.out, step: [3]int{1, 1, 1}, stride: c.stride}
-	c.eachTap(func(k [3]int, pos int) {
+// wholePhase is a window that slides over the whole output.
+func (w *window) wholePhase() phase {
+	p := phase{grid: w.out, step: [3]int{1, 1, 1}, stride: w.stride}
+	w.eachTap(func(k [3]int, pos int) {
 		t := tap{pos: pos}
 		for d := range 3 {
-			t.off[d] = k[d]*c.dilation[d] - c.lo[d]
+			t.off[d] = k[d]*w.dilation[d] - w.lo[d]
 		}
 		p.taps = append(p.taps, t)
 	})
 	return p
 }
 
-func (c *convolution) eachTap(f func(k [3]int, pos int)) {
+func (w *window) eachTap(f func(k [3]int, pos int)) {
 	pos := 0
-	for z := range c.kernel[0] {
-		for y := range c.kernel[1] {
-			for x := range c.kernel[2] {
+	for z := range w.kernel[0] {
+		for y := range w.kernel[1] {
+			for x := range w.kernel[2] {
 				f([3]int{z, y, x}, pos)
 				pos++
 			}

@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"math"
-
 	"npu/internal/tensor"
 )
 
@@ -77,7 +75,7 @@ func (f *finisher) block(c []float32, ldc, batch, i0, rows, j0, cols int, tmp []
 		if f.spread != nil {
 			f.addSpread(row, off, j0, tmp)
 			f.act.apply(row, row)
-			f.spreadRow(row, off, j0, negativeZero(), float32(math.Inf(-1)), float32(math.Inf(1)))
+			f.spreadRow(row, off, j0, negativeZero(), inf(-1), inf(1))
 			continue
 		}
 		f.addZ(row, off+j0, 1, tmp)
@@ -122,7 +120,7 @@ func (f *finisher) addSpread(row []float32, off, j int, tmp []float32) {
 
 func (f *finisher) addBias(row []float32, off int, tmp []float32) {
 	if f.bcs == 0 {
-		biasClamp(row, row, f.beta*f.b.at(off), float32(math.Inf(-1)), float32(math.Inf(1)))
+		biasClamp(row, row, f.beta*f.b.at(off), inf(-1), inf(1))
 		return
 	}
 	v := tmp[:len(row)]

@@ -37,11 +37,11 @@ func (s *side) layout(nr, nc, kc int) {
 	case s.packed:
 		s.ld = nr
 	case s.band != nil:
-		taps := len(s.band.taps)
+		taps := len(s.band.tapAt)
 		s.slots = max(1, min(ceilDiv(kc, taps)+1, s.channels))
 		s.floats = s.slots*s.band.channel + spill
 		for c := range s.channels {
-			for _, t := range s.band.taps {
+			for _, t := range s.band.tapAt {
 				s.offsets = append(s.offsets, c%s.slots*s.band.channel+t)
 			}
 		}
@@ -99,7 +99,7 @@ func (o *operand) cols(batch, l0, lanes, k0, depth, all, k, nr int) (b []float32
 		m := o.src.f[o.start+base*roundUp(all, nr)*k:]
 		return m[l0*k+k0*nr:], o.offsets[:depth], k * nr
 	case o.band != nil:
-		n := len(o.band.taps)
+		n := len(o.band.tapAt)
 		block := l0 / o.band.run(o.band.height, o.band.width)
 		for c := k0 / n; c*n < k0+depth; c++ {
 			o.band.fill(o.scratch[c%o.slots*o.band.channel:], o.src, base+c*o.plane, block)

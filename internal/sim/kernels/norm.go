@@ -96,13 +96,11 @@ func buildBatchNorm(s *Spec) (*Kernel, error) {
 				if area == 1 {
 					scale, offset := f[i:][:len(v)], f[c+i:][:len(v)]
 					for j := range v {
-						v[j] = v[j]*scale[j] + offset[j]
+						v[j] = float32(v[j]*scale[j]) + offset[j]
 					}
 				} else {
 					scale, offset := f[r%c], f[c+r%c]
-					for j := range v {
-						v[j] = v[j]*scale + offset
-					}
+					scaleShift(v, v, scale, offset)
 				}
 				dst.store(r*width+i, 1, v)
 			}
@@ -177,20 +175,6 @@ func moments(src vec, off, n int, buf []float32) (mean, variance float64) {
 		variance += float64(squares(src.run(buf, off+i, min(len(buf), n-i)), m))
 	}
 	return mean, variance / float64(n)
-}
-
-// squares is the sum of (v-m)², in four chains.
-func squares(v []float32, m float32) float32 {
-	var a, b, c, d float32
-	for len(v) >= 4 {
-		p, q, r, s := v[0]-m, v[1]-m, v[2]-m, v[3]-m
-		a, b, c, d = a+p*p, b+q*q, c+r*r, d+s*s
-		v = v[4:]
-	}
-	for _, e := range v {
-		a += (e - m) * (e - m)
-	}
-	return (a + b) + (c + d)
 }
 
 // affine stores (v-mean)·scale + bias for n adjacent elements.

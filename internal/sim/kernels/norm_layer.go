@@ -118,14 +118,12 @@ func (l *layerNorm) rows(x *Exec, _, lo, hi int) {
 			p := param[:len(v)]
 			scale.load(p, i*l.steps[0], l.steps[0])
 			m, f := float32(mean), float32(inv)
-			for j := range v {
-				v[j] = (v[j] - m) * f * p[j]
-			}
+			biasClamp(v, v, -m, inf(-1), inf(1))
+			scaleShift(v, v, f, negativeZero())
+			mulVec(v, v, p)
 			if l.types[2] != tensor.Undefined {
 				bias.load(p, i*l.steps[1], l.steps[1])
-				for j := range v {
-					v[j] += p[j]
-				}
+				addVec(v, v, p)
 			}
 			dst.store(r*l.n+i, 1, v)
 		}

@@ -140,11 +140,17 @@ func buildPool(s *Spec) (*Kernel, error) {
 	rows := p.planes * p.out[0] * p.out[1]
 	p.partFloats = p.in[2] + p.out[2]
 	k.Workspace = 4 * p.partFloats * min(maxParts, rows)
-	part, indices := p.rows, p.indices
+	part, units, indices := p.rows, rows, p.indices
+	if b := p.overBand(); b != nil {
+		part, units = b.units, p.planes*b.blocks
+		grain = ceilDiv(grainElements, max(1, b.run(b.height, b.width)*len(b.tapAt)/4))
+		k.Workspace = 4 * b.partFloats * min(maxParts, units)
+	}
+	indexGrain := ceilDiv(grainElements, max(1, p.out[2]*volume(p.kernel)))
 	return s.guard(k, func(x *Exec) error {
-		x.each(rows, grain, part)
+		x.each(units, grain, part)
 		if x.wanted(1) {
-			x.each(rows, grain, indices)
+			x.each(rows, indexGrain, indices)
 		}
 		return nil
 	}), nil
@@ -296,19 +302,6 @@ func (p *pooling) global(x *Exec, _, lo, hi int) {
 		}
 		dst.store(r, 1, []float32{top})
 	}
-}
-
-// sumOf adds in four chains.
-func sumOf(v []float32) float32 {
-	var a, b, c, d float32
-	for len(v) >= 4 {
-		a, b, c, d = a+v[0], b+v[1], c+v[2], d+v[3]
-		v = v[4:]
-	}
-	for _, e := range v {
-		a += e
-	}
-	return (a + b) + (c + d)
 }
 
 // indices computes the second result of MaxPool: the position of each maximum in the whole input.

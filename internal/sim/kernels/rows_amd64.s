@@ -22,7 +22,7 @@ DATA masks<>+48(SB)/8, $0x0000000000000000
 DATA masks<>+56(SB)/8, $0x0000000000000000
 GLOBL masks<>(SB), RODATA|NOPTR, $64
 
-TEXT ·padRows512(SB), NOSPLIT, $0-64
+TEXT ·padRows512(SB), NOSPLIT, $0-68
 	MOVQ dst+0(FP), DI
 	MOVQ dststep+8(FP), R8
 	MOVQ src+16(FP), SI
@@ -31,9 +31,9 @@ TEXT ·padRows512(SB), NOSPLIT, $0-64
 	MOVQ left+40(FP), R11
 	MOVQ n+48(FP), R12
 	MOVQ right+56(FP), R13
+	VBROADCASTSS pad+64(FP), Z15
 	SHLQ $2, R8
 	SHLQ $2, R9
-	VPXORD Z1, Z1, Z1
 	MOVQ R12, R15
 	ANDQ $15, R15
 	MOVQ R15, CX
@@ -47,13 +47,13 @@ row1:
 	MOVQ DI, DX
 	MOVQ R11, CX
 	MOVQ DX, AX
-zeros3:
+pads3:
 	CMPQ CX, $0
 	JLE data4
-	VMOVUPS Z1, (AX)
+	VMOVUPS Z15, (AX)
 	ADDQ $64, AX
 	SUBQ $16, CX
-	JMP zeros3
+	JMP pads3
 data4:
 	LEAQ (DX)(R11*4), DX
 	MOVQ DX, AX
@@ -77,13 +77,13 @@ end7:
 	LEAQ (DX)(R12*4), DX
 	MOVQ R13, CX
 	MOVQ DX, AX
-zeros8:
+pads8:
 	CMPQ CX, $0
 	JLE data9
-	VMOVUPS Z1, (AX)
+	VMOVUPS Z15, (AX)
 	ADDQ $64, AX
 	SUBQ $16, CX
-	JMP zeros8
+	JMP pads8
 data9:
 	LEAQ (DX)(R13*4), DX
 	ADDQ R8, DI
@@ -94,7 +94,7 @@ done2:
 	VZEROUPPER
 	RET
 
-TEXT ·padSecond512(SB), NOSPLIT, $0-64
+TEXT ·padSecond512(SB), NOSPLIT, $0-68
 	MOVQ dst+0(FP), DI
 	MOVQ dststep+8(FP), R8
 	MOVQ src+16(FP), SI
@@ -103,9 +103,9 @@ TEXT ·padSecond512(SB), NOSPLIT, $0-64
 	MOVQ left+40(FP), R11
 	MOVQ n+48(FP), R12
 	MOVQ right+56(FP), R13
+	VBROADCASTSS pad+64(FP), Z15
 	SHLQ $2, R8
 	SHLQ $2, R9
-	VPXORD Z1, Z1, Z1
 	VMOVDQU32 evens<>(SB), Z4
 row10:
 	TESTQ R10, R10
@@ -113,13 +113,13 @@ row10:
 	MOVQ DI, DX
 	MOVQ R11, CX
 	MOVQ DX, AX
-zeros12:
+pads12:
 	CMPQ CX, $0
 	JLE data13
-	VMOVUPS Z1, (AX)
+	VMOVUPS Z15, (AX)
 	ADDQ $64, AX
 	SUBQ $16, CX
-	JMP zeros12
+	JMP pads12
 data13:
 	LEAQ (DX)(R11*4), DX
 	MOVQ DX, AX
@@ -151,13 +151,13 @@ end16:
 	LEAQ (DX)(R12*4), DX
 	MOVQ R13, CX
 	MOVQ DX, AX
-zeros18:
+pads18:
 	CMPQ CX, $0
 	JLE data19
-	VMOVUPS Z1, (AX)
+	VMOVUPS Z15, (AX)
 	ADDQ $64, AX
 	SUBQ $16, CX
-	JMP zeros18
+	JMP pads18
 data19:
 	LEAQ (DX)(R13*4), DX
 	ADDQ R8, DI
@@ -221,7 +221,7 @@ done24:
 	VZEROUPPER
 	RET
 
-TEXT ·padRows256(SB), NOSPLIT, $0-64
+TEXT ·padRows256(SB), NOSPLIT, $0-68
 	MOVQ dst+0(FP), DI
 	MOVQ dststep+8(FP), R8
 	MOVQ src+16(FP), SI
@@ -230,9 +230,9 @@ TEXT ·padRows256(SB), NOSPLIT, $0-64
 	MOVQ left+40(FP), R11
 	MOVQ n+48(FP), R12
 	MOVQ right+56(FP), R13
+	VBROADCASTSS pad+64(FP), Y15
 	SHLQ $2, R8
 	SHLQ $2, R9
-	VXORPS Y1, Y1, Y1
 	MOVQ R12, R15
 	ANDQ $7, R15
 	LEAQ masks<>+32(SB), AX
@@ -246,13 +246,13 @@ row25:
 	MOVQ DI, DX
 	MOVQ R11, CX
 	MOVQ DX, AX
-zeros27:
+pads27:
 	CMPQ CX, $0
 	JLE data28
-	VMOVUPS Y1, (AX)
+	VMOVUPS Y15, (AX)
 	ADDQ $32, AX
 	SUBQ $8, CX
-	JMP zeros27
+	JMP pads27
 data28:
 	LEAQ (DX)(R11*4), DX
 	MOVQ DX, AX
@@ -276,13 +276,13 @@ end31:
 	LEAQ (DX)(R12*4), DX
 	MOVQ R13, CX
 	MOVQ DX, AX
-zeros32:
+pads32:
 	CMPQ CX, $0
 	JLE data33
-	VMOVUPS Y1, (AX)
+	VMOVUPS Y15, (AX)
 	ADDQ $32, AX
 	SUBQ $8, CX
-	JMP zeros32
+	JMP pads32
 data33:
 	LEAQ (DX)(R13*4), DX
 	ADDQ R8, DI
@@ -293,7 +293,7 @@ done26:
 	VZEROUPPER
 	RET
 
-TEXT ·padSecond256(SB), NOSPLIT, $0-64
+TEXT ·padSecond256(SB), NOSPLIT, $0-68
 	MOVQ dst+0(FP), DI
 	MOVQ dststep+8(FP), R8
 	MOVQ src+16(FP), SI
@@ -302,22 +302,22 @@ TEXT ·padSecond256(SB), NOSPLIT, $0-64
 	MOVQ left+40(FP), R11
 	MOVQ n+48(FP), R12
 	MOVQ right+56(FP), R13
+	VBROADCASTSS pad+64(FP), Y15
 	SHLQ $2, R8
 	SHLQ $2, R9
-	VXORPS Y1, Y1, Y1
 row34:
 	TESTQ R10, R10
 	JEQ done35
 	MOVQ DI, DX
 	MOVQ R11, CX
 	MOVQ DX, AX
-zeros36:
+pads36:
 	CMPQ CX, $0
 	JLE data37
-	VMOVUPS Y1, (AX)
+	VMOVUPS Y15, (AX)
 	ADDQ $32, AX
 	SUBQ $8, CX
-	JMP zeros36
+	JMP pads36
 data37:
 	LEAQ (DX)(R11*4), DX
 	MOVQ DX, AX
@@ -349,13 +349,13 @@ end40:
 	LEAQ (DX)(R12*4), DX
 	MOVQ R13, CX
 	MOVQ DX, AX
-zeros42:
+pads42:
 	CMPQ CX, $0
 	JLE data43
-	VMOVUPS Y1, (AX)
+	VMOVUPS Y15, (AX)
 	ADDQ $32, AX
 	SUBQ $8, CX
-	JMP zeros42
+	JMP pads42
 data43:
 	LEAQ (DX)(R13*4), DX
 	ADDQ R8, DI

@@ -58,16 +58,16 @@ func laneTile512(k int, a, b *float32, offsets *int, c *float32, add int)
 func laneTile256(k int, a, b *float32, offsets *int, c *float32, add int)
 
 //go:noescape
-func padRows512(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int)
+func padRows512(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int, pad float32)
 
 //go:noescape
-func padRows256(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int)
+func padRows256(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int, pad float32)
 
 //go:noescape
-func padSecond512(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int)
+func padSecond512(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int, pad float32)
 
 //go:noescape
-func padSecond256(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int)
+func padSecond256(dst *float32, dststep int, src *float32, srcstep, rows, left, n, right int, pad float32)
 
 //go:noescape
 func clampRows512(dst *float32, dststep int, src *float32, srcstep, rows, n int, bias, lo, hi float32)
@@ -75,21 +75,21 @@ func clampRows512(dst *float32, dststep int, src *float32, srcstep, rows, n int,
 //go:noescape
 func clampRows256(dst *float32, dststep int, src *float32, srcstep, rows, n int, bias, lo, hi float32)
 
-// padRows copies rows of n elements with left zeros before and right zeros behind them; dst may be overwritten for
+// padRows copies rows of n elements with left times pad before them and right times behind; dst may be overwritten for
 // up to spill-1 elements behind the last row. stride is 1 or 2: src gives every element or every second.
-func padRows(dst []float32, dstStep int, src []float32, srcStep, stride, rows, left, n, right int) {
+func padRows(dst []float32, dstStep int, src []float32, srcStep, stride, rows, left, n, right int, pad float32) {
 	switch {
 	case rows == 0 || left+n+right == 0:
 	case !hasAVX512() && !hasAVX2() || n == 0:
-		padRowsPlain(dst, dstStep, src, srcStep, stride, rows, left, n, right)
+		padRowsPlain(dst, dstStep, src, srcStep, stride, rows, left, n, right, pad)
 	case stride == 1 && hasAVX512():
-		padRows512(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right)
+		padRows512(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right, pad)
 	case stride == 1:
-		padRows256(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right)
+		padRows256(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right, pad)
 	case hasAVX512():
-		padSecond512(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right)
+		padSecond512(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right, pad)
 	default:
-		padSecond256(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right)
+		padSecond256(&dst[0], dstStep, &src[0], srcStep, rows, left, n, right, pad)
 	}
 }
 

@@ -8,6 +8,8 @@ func addVec(dst, a, b []float32)                           { addVecPlain(dst, a,
 func subVec(dst, a, b []float32)                           { subVecPlain(dst, a, b) }
 func mulVec(dst, a, b []float32)                           { mulVecPlain(dst, a, b) }
 func divVec(dst, a, b []float32)                           { divVecPlain(dst, a, b) }
+func maxVec(dst, a, b []float32)                           { maxVecPlain(dst, a, b) }
+func minVec(dst, a, b []float32)                           { minVecPlain(dst, a, b) }
 func biasClamp(dst, src []float32, bias, lo, hi float32)   { biasClampPlain(dst, src, bias, lo, hi) }
 func scaleShift(dst, src []float32, scale, shift float32)  { scaleShiftPlain(dst, src, scale, shift) }
 func hardSigmoid(dst, src []float32, scale, shift float32) { hardSigmoidPlain(dst, src, scale, shift) }
@@ -25,8 +27,8 @@ func squareLanes(lanes *[16]float32, src []float32, shift float32) {
 	squareLanesPlain(lanes, src, shift)
 }
 
-func padRows(dst []float32, dstStep int, src []float32, srcStep, stride, rows, left, n, right int) {
-	padRowsPlain(dst, dstStep, src, srcStep, stride, rows, left, n, right)
+func padRows(dst []float32, dstStep int, src []float32, srcStep, stride, rows, left, n, right int, pad float32) {
+	padRowsPlain(dst, dstStep, src, srcStep, stride, rows, left, n, right, pad)
 }
 
 func clampRows(dst []float32, dstStep int, src []float32, srcStep, rows, n int, bias, lo, hi float32) {

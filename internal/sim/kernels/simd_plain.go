@@ -33,6 +33,23 @@ func divVecPlain(dst, a, b []float32) {
 	}
 }
 
+// maxVecPlain gives NaN where either operand is.
+func maxVecPlain(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i, x := range a {
+		m := pick(x > b[i], x, b[i])
+		dst[i] = math.Float32frombits(pick(x != x, x, math.Float32frombits(m)))
+	}
+}
+
+func minVecPlain(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i, x := range a {
+		m := pick(x < b[i], x, b[i])
+		dst[i] = math.Float32frombits(pick(x != x, x, math.Float32frombits(m)))
+	}
+}
+
 // atLeast and atMost are limits that NaN passes.
 func atLeast(lo, x float32) float32 { return math.Float32frombits(pick(lo > x, lo, x)) }
 func atMost(hi, x float32) float32  { return math.Float32frombits(pick(hi < x, hi, x)) }
@@ -132,14 +149,39 @@ func total(lanes *[16]float32) float32 {
 	return lanes[0]
 }
 
-func padRowsPlain(dst []float32, dstStep int, src []float32, srcStep, stride, rows, left, n, right int) {
+// sumOf adds in 16 lanes.
+func sumOf(v []float32) float32 {
+	var lanes [16]float32
+	sumLanes(&lanes, v)
+	return total(&lanes)
+}
+
+// squares adds the squares of v-m in 16 lanes.
+func squares(v []float32, m float32) float32 {
+	var lanes [16]float32
+	squareLanes(&lanes, v, m)
+	return total(&lanes)
+}
+
+// maxOf is the greatest element; NaNs are passed over.
+func maxOf(v []float32) float32 {
+	var lanes [16]float32
+	fill(lanes[:], inf(-1))
+	maxLanes(&lanes, v)
+	for n := 8; n > 0; n /= 2 {
+		maxVecPlain(lanes[:n], lanes[:n], lanes[n:])
+	}
+	return lanes[0]
+}
+
+func padRowsPlain(dst []float32, dstStep int, src []float32, srcStep, stride, rows, left, n, right int, pad float32) {
 	for r := range rows {
 		d := dst[r*dstStep:][:left+n+right]
-		clear(d[:left])
+		fill(d[:left], pad)
 		for i := range n {
 			d[left+i] = src[r*srcStep+i*stride]
 		}
-		clear(d[left+n:])
+		fill(d[left+n:], pad)
 	}
 }
 

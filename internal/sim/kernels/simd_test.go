@@ -38,6 +38,7 @@ func TestVectors_paths(t *testing.T) {
 		fast, plain func(dst, a, b []float32)
 	}{
 		{"add", addVec, addVecPlain}, {"sub", subVec, subVecPlain}, {"mul", mulVec, mulVecPlain}, {"div", divVec, divVecPlain},
+		{"max", maxVec, maxVecPlain}, {"min", minVec, minVecPlain},
 		{"biasClamp", func(d, a, b []float32) { biasClamp(d, a, b[0], -1, 2) }, func(d, a, b []float32) { biasClampPlain(d, a, b[0], -1, 2) }},
 		{"relu", func(d, a, b []float32) { activation{kind: actRelu}.apply(d, a) },
 			func(d, a, b []float32) { biasClampPlain(d, a, negativeZero(), 0, float32(math.Inf(1))) }},
@@ -87,8 +88,8 @@ func TestRows_paths(t *testing.T) {
 		step, srcStep := left+n+right+r.IntN(2), n*stride+r.IntN(5)
 		src := hardNumbers(r, (rows-1)*srcStep+(n-1)*stride+1)
 		got, want := make([]float32, rows*step+spill), make([]float32, rows*step+spill)
-		padRows(got, step, src, srcStep, stride, rows, left, n, right)
-		padRowsPlain(want, step, src, srcStep, stride, rows, left, n, right)
+		padRows(got, step, src, srcStep, stride, rows, left, n, right, 3)
+		padRowsPlain(want, step, src, srcStep, stride, rows, left, n, right, 3)
 		for y := range rows {
 			if i := sameBits(got[y*step:][:left+n+right], want[y*step:]); i >= 0 {
 				t.Fatalf("%d rows of %d+%d+%d, stride %d: element %d of row %d is %x, want %x", rows, left, n, right, stride, i, y, got[y*step+i], want[y*step+i])

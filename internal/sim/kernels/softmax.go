@@ -101,10 +101,8 @@ func (f *softmax) rows(x *Exec, part, lo, hi int) {
 			continue
 		}
 		top := maxOf(row)
-		for i := range row {
-			row[i] -= top
-		}
 		if f.log {
+			biasClamp(row, row, -top, inf(-1), inf(1))
 			sum := float32(0)
 			for _, v := range row {
 				sum += expf(v)
@@ -114,41 +112,11 @@ func (f *softmax) rows(x *Exec, part, lo, hi int) {
 				row[i] -= l
 			}
 		} else {
-			fastExp(row, row)
-			scale := 1 / sumOf(row)
-			for i := range row {
-				row[i] *= scale
-			}
+			expShifted(row, row, top)
+			scaleShift(row, row, 1/sumOf(row), negativeZero())
 		}
 		dst.store(r*f.n, 1, row)
 	}
-}
-
-// maxOf is the greatest element, in four chains; NaNs are passed over.
-func maxOf(v []float32) float32 {
-	a := float32(math.Inf(-1))
-	b, c, d := a, a, a
-	for len(v) >= 4 {
-		if v[0] > a {
-			a = v[0]
-		}
-		if v[1] > b {
-			b = v[1]
-		}
-		if v[2] > c {
-			c = v[2]
-		}
-		if v[3] > d {
-			d = v[3]
-		}
-		v = v[4:]
-	}
-	for _, e := range v {
-		if e > a {
-			a = e
-		}
-	}
-	return max(a, b, c, d)
 }
 
 // softmaxTile is how many columns are normalised together when the axis is not the last one.

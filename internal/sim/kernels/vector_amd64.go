@@ -133,6 +133,44 @@ func divVec(dst, a, b []float32) {
 }
 
 //go:noescape
+func maxVec512(dst, a, b *float32, n int)
+
+//go:noescape
+func maxVec256(dst, a, b *float32, n int)
+
+func maxVec(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	wide, n := wholeVectors(len(dst))
+	if n > 0 {
+		if wide {
+			maxVec512(&dst[0], &a[0], &b[0], n)
+		} else {
+			maxVec256(&dst[0], &a[0], &b[0], n)
+		}
+	}
+	maxVecPlain(dst[n:], a[n:], b[n:])
+}
+
+//go:noescape
+func minVec512(dst, a, b *float32, n int)
+
+//go:noescape
+func minVec256(dst, a, b *float32, n int)
+
+func minVec(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	wide, n := wholeVectors(len(dst))
+	if n > 0 {
+		if wide {
+			minVec512(&dst[0], &a[0], &b[0], n)
+		} else {
+			minVec256(&dst[0], &a[0], &b[0], n)
+		}
+	}
+	minVecPlain(dst[n:], a[n:], b[n:])
+}
+
+//go:noescape
 func biasClamp512(dst, src *float32, n int, bias, lo, hi float32)
 
 //go:noescape

@@ -586,22 +586,22 @@ done18:
 	VZEROUPPER
 	RET
 
-TEXT ·biasClamp512(SB), NOSPLIT, $0-36
+TEXT ·maxVec512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	VBROADCASTSS bias+24(FP), Z15
-	VBROADCASTSS lo+28(FP), Z14
-	VBROADCASTSS hi+32(FP), Z13
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
 	SUBQ $16, CX
 	JLT rest20
 loop19:
 	VMOVUPS (SI), Z0
-	VADDPS Z15, Z0, Z0
-	VMAXPS Z0, Z14, Z0
-	VMINPS Z0, Z13, Z0
+	VMOVUPS (BX), Z1
+	VMAXPS Z1, Z0, Z2
+	VCMPPS $3, Z0, Z0, K2
+	VBLENDMPS Z0, Z2, K2, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
+	ADDQ $64, BX
 	ADDQ $64, DI
 	SUBQ $16, CX
 	JGE loop19
@@ -613,28 +613,31 @@ rest20:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
-	VADDPS Z15, Z0, Z0
-	VMAXPS Z0, Z14, Z0
-	VMINPS Z0, Z13, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VMAXPS Z1, Z0, Z2
+	VCMPPS $3, Z0, Z0, K2
+	VBLENDMPS Z0, Z2, K2, Z0
 	VMOVUPS Z0, K1, (DI)
 done21:
 	VZEROUPPER
 	RET
 
-TEXT ·scaleShift512(SB), NOSPLIT, $0-32
+TEXT ·minVec512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	VBROADCASTSS scale+24(FP), Z15
-	VBROADCASTSS shift+28(FP), Z14
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
 	SUBQ $16, CX
 	JLT rest23
 loop22:
 	VMOVUPS (SI), Z0
-	VMULPS Z15, Z0, Z0
-	VADDPS Z14, Z0, Z0
+	VMOVUPS (BX), Z1
+	VMINPS Z1, Z0, Z2
+	VCMPPS $3, Z0, Z0, K2
+	VBLENDMPS Z0, Z2, K2, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
+	ADDQ $64, BX
 	ADDQ $64, DI
 	SUBQ $16, CX
 	JGE loop22
@@ -646,29 +649,29 @@ rest23:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
-	VMULPS Z15, Z0, Z0
-	VADDPS Z14, Z0, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VMINPS Z1, Z0, Z2
+	VCMPPS $3, Z0, Z0, K2
+	VBLENDMPS Z0, Z2, K2, Z0
 	VMOVUPS Z0, K1, (DI)
 done24:
 	VZEROUPPER
 	RET
 
-TEXT ·hardSigmoid512(SB), NOSPLIT, $0-32
+TEXT ·biasClamp512(SB), NOSPLIT, $0-36
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-	VBROADCASTSS scale+24(FP), Z15
-	VBROADCASTSS shift+28(FP), Z14
+	VBROADCASTSS bias+24(FP), Z15
+	VBROADCASTSS lo+28(FP), Z14
+	VBROADCASTSS hi+32(FP), Z13
 	SUBQ $16, CX
 	JLT rest26
 loop25:
 	VMOVUPS (SI), Z0
-	VMULPS Z15, Z0, Z0
-	VADDPS Z14, Z0, Z0
-	VMOVUPS constants<>+0(SB), Z2
-	VMINPS Z0, Z2, Z0
-	VPXORD Z2, Z2, Z2
-	VMAXPS Z0, Z2, Z0
+	VADDPS Z15, Z0, Z0
+	VMAXPS Z0, Z14, Z0
+	VMINPS Z0, Z13, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -682,18 +685,15 @@ rest26:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
-	VMULPS Z15, Z0, Z0
-	VADDPS Z14, Z0, Z0
-	VMOVUPS constants<>+0(SB), Z2
-	VMINPS Z0, Z2, Z0
-	VPXORD Z2, Z2, Z2
-	VMAXPS Z0, Z2, Z0
+	VADDPS Z15, Z0, Z0
+	VMAXPS Z0, Z14, Z0
+	VMINPS Z0, Z13, Z0
 	VMOVUPS Z0, K1, (DI)
 done27:
 	VZEROUPPER
 	RET
 
-TEXT ·hardSwish512(SB), NOSPLIT, $0-32
+TEXT ·scaleShift512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
@@ -703,14 +703,8 @@ TEXT ·hardSwish512(SB), NOSPLIT, $0-32
 	JLT rest29
 loop28:
 	VMOVUPS (SI), Z0
-	VMOVAPS Z0, Z1
 	VMULPS Z15, Z0, Z0
 	VADDPS Z14, Z0, Z0
-	VMOVUPS constants<>+0(SB), Z2
-	VMINPS Z0, Z2, Z0
-	VPXORD Z2, Z2, Z2
-	VMAXPS Z0, Z2, Z0
-	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -724,32 +718,29 @@ rest29:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
-	VMOVAPS Z0, Z1
+	VMULPS Z15, Z0, Z0
+	VADDPS Z14, Z0, Z0
+	VMOVUPS Z0, K1, (DI)
+done30:
+	VZEROUPPER
+	RET
+
+TEXT ·hardSigmoid512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS scale+24(FP), Z15
+	VBROADCASTSS shift+28(FP), Z14
+	SUBQ $16, CX
+	JLT rest32
+loop31:
+	VMOVUPS (SI), Z0
 	VMULPS Z15, Z0, Z0
 	VADDPS Z14, Z0, Z0
 	VMOVUPS constants<>+0(SB), Z2
 	VMINPS Z0, Z2, Z0
 	VPXORD Z2, Z2, Z2
 	VMAXPS Z0, Z2, Z0
-	VMULPS Z1, Z0, Z0
-	VMOVUPS Z0, K1, (DI)
-done30:
-	VZEROUPPER
-	RET
-
-TEXT ·leakyRelu512(SB), NOSPLIT, $0-28
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	VBROADCASTSS alpha+24(FP), Z15
-	SUBQ $16, CX
-	JLT rest32
-loop31:
-	VMOVUPS (SI), Z0
-	VPXORD Z2, Z2, Z2
-	VMULPS Z15, Z0, Z1
-	VCMPPS $1, Z2, Z0, K2
-	VBLENDMPS Z1, Z0, K2, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -763,44 +754,35 @@ rest32:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
+	VMULPS Z15, Z0, Z0
+	VADDPS Z14, Z0, Z0
+	VMOVUPS constants<>+0(SB), Z2
+	VMINPS Z0, Z2, Z0
 	VPXORD Z2, Z2, Z2
-	VMULPS Z15, Z0, Z1
-	VCMPPS $1, Z2, Z0, K2
-	VBLENDMPS Z1, Z0, K2, Z0
+	VMAXPS Z0, Z2, Z0
 	VMOVUPS Z0, K1, (DI)
 done33:
 	VZEROUPPER
 	RET
 
-TEXT ·sigmoidVec512(SB), NOSPLIT, $0-24
+TEXT ·hardSwish512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
+	VBROADCASTSS scale+24(FP), Z15
+	VBROADCASTSS shift+28(FP), Z14
 	SUBQ $16, CX
 	JLT rest35
 loop34:
 	VMOVUPS (SI), Z0
-	VMOVUPS constants<>+64(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+128(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS Z0, Z0, Z1
-	VMOVUPS constants<>+192(SB), Z2
-	VFMADD213PS constants<>+256(SB), Z1, Z2
-	VFMADD213PS constants<>+320(SB), Z1, Z2
-	VFMADD213PS constants<>+384(SB), Z1, Z2
-	VFMADD213PS constants<>+448(SB), Z1, Z2
-	VMOVUPS constants<>+512(SB), Z3
-	VFMADD213PS constants<>+576(SB), Z1, Z3
-	VFMADD213PS constants<>+640(SB), Z1, Z3
-	VFMADD213PS constants<>+704(SB), Z1, Z3
-	VFMADD213PS constants<>+768(SB), Z1, Z3
-	VFMADD213PS constants<>+832(SB), Z1, Z3
-	VMULPS Z2, Z0, Z0
-	VDIVPS Z3, Z0, Z0
-	VADDPS constants<>+896(SB), Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VMAXPS Z0, Z1, Z0
+	VMOVAPS Z0, Z1
+	VMULPS Z15, Z0, Z0
+	VADDPS Z14, Z0, Z0
+	VMOVUPS constants<>+0(SB), Z2
+	VMINPS Z0, Z2, Z0
+	VPXORD Z2, Z2, Z2
+	VMAXPS Z0, Z2, Z0
+	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -814,65 +796,32 @@ rest35:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS constants<>+64(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+128(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS Z0, Z0, Z1
-	VMOVUPS constants<>+192(SB), Z2
-	VFMADD213PS constants<>+256(SB), Z1, Z2
-	VFMADD213PS constants<>+320(SB), Z1, Z2
-	VFMADD213PS constants<>+384(SB), Z1, Z2
-	VFMADD213PS constants<>+448(SB), Z1, Z2
-	VMOVUPS constants<>+512(SB), Z3
-	VFMADD213PS constants<>+576(SB), Z1, Z3
-	VFMADD213PS constants<>+640(SB), Z1, Z3
-	VFMADD213PS constants<>+704(SB), Z1, Z3
-	VFMADD213PS constants<>+768(SB), Z1, Z3
-	VFMADD213PS constants<>+832(SB), Z1, Z3
-	VMULPS Z2, Z0, Z0
-	VDIVPS Z3, Z0, Z0
-	VADDPS constants<>+896(SB), Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VMAXPS Z0, Z1, Z0
+	VMOVAPS Z0, Z1
+	VMULPS Z15, Z0, Z0
+	VADDPS Z14, Z0, Z0
+	VMOVUPS constants<>+0(SB), Z2
+	VMINPS Z0, Z2, Z0
+	VPXORD Z2, Z2, Z2
+	VMAXPS Z0, Z2, Z0
+	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 done36:
 	VZEROUPPER
 	RET
 
-TEXT ·swish512(SB), NOSPLIT, $0-28
+TEXT ·leakyRelu512(SB), NOSPLIT, $0-28
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-	VBROADCASTSS scale+24(FP), Z15
+	VBROADCASTSS alpha+24(FP), Z15
 	SUBQ $16, CX
 	JLT rest38
 loop37:
 	VMOVUPS (SI), Z0
-	VMOVAPS Z0, Z5
-	VMULPS Z15, Z0, Z0
-	VMOVUPS constants<>+64(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+128(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS Z0, Z0, Z1
-	VMOVUPS constants<>+192(SB), Z2
-	VFMADD213PS constants<>+256(SB), Z1, Z2
-	VFMADD213PS constants<>+320(SB), Z1, Z2
-	VFMADD213PS constants<>+384(SB), Z1, Z2
-	VFMADD213PS constants<>+448(SB), Z1, Z2
-	VMOVUPS constants<>+512(SB), Z3
-	VFMADD213PS constants<>+576(SB), Z1, Z3
-	VFMADD213PS constants<>+640(SB), Z1, Z3
-	VFMADD213PS constants<>+704(SB), Z1, Z3
-	VFMADD213PS constants<>+768(SB), Z1, Z3
-	VFMADD213PS constants<>+832(SB), Z1, Z3
-	VMULPS Z2, Z0, Z0
-	VDIVPS Z3, Z0, Z0
-	VADDPS constants<>+896(SB), Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VMAXPS Z0, Z1, Z0
-	VMULPS Z5, Z0, Z0
+	VPXORD Z2, Z2, Z2
+	VMULPS Z15, Z0, Z1
+	VCMPPS $1, Z2, Z0, K2
+	VBLENDMPS Z1, Z0, K2, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -886,6 +835,129 @@ rest38:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
+	VPXORD Z2, Z2, Z2
+	VMULPS Z15, Z0, Z1
+	VCMPPS $1, Z2, Z0, K2
+	VBLENDMPS Z1, Z0, K2, Z0
+	VMOVUPS Z0, K1, (DI)
+done39:
+	VZEROUPPER
+	RET
+
+TEXT ·sigmoidVec512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $16, CX
+	JLT rest41
+loop40:
+	VMOVUPS (SI), Z0
+	VMOVUPS constants<>+64(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+128(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS Z0, Z0, Z1
+	VMOVUPS constants<>+192(SB), Z2
+	VFMADD213PS constants<>+256(SB), Z1, Z2
+	VFMADD213PS constants<>+320(SB), Z1, Z2
+	VFMADD213PS constants<>+384(SB), Z1, Z2
+	VFMADD213PS constants<>+448(SB), Z1, Z2
+	VMOVUPS constants<>+512(SB), Z3
+	VFMADD213PS constants<>+576(SB), Z1, Z3
+	VFMADD213PS constants<>+640(SB), Z1, Z3
+	VFMADD213PS constants<>+704(SB), Z1, Z3
+	VFMADD213PS constants<>+768(SB), Z1, Z3
+	VFMADD213PS constants<>+832(SB), Z1, Z3
+	VMULPS Z2, Z0, Z0
+	VDIVPS Z3, Z0, Z0
+	VADDPS constants<>+896(SB), Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JGE loop40
+rest41:
+	ADDQ $16, CX
+	JEQ done42
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMOVUPS constants<>+64(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+128(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS Z0, Z0, Z1
+	VMOVUPS constants<>+192(SB), Z2
+	VFMADD213PS constants<>+256(SB), Z1, Z2
+	VFMADD213PS constants<>+320(SB), Z1, Z2
+	VFMADD213PS constants<>+384(SB), Z1, Z2
+	VFMADD213PS constants<>+448(SB), Z1, Z2
+	VMOVUPS constants<>+512(SB), Z3
+	VFMADD213PS constants<>+576(SB), Z1, Z3
+	VFMADD213PS constants<>+640(SB), Z1, Z3
+	VFMADD213PS constants<>+704(SB), Z1, Z3
+	VFMADD213PS constants<>+768(SB), Z1, Z3
+	VFMADD213PS constants<>+832(SB), Z1, Z3
+	VMULPS Z2, Z0, Z0
+	VDIVPS Z3, Z0, Z0
+	VADDPS constants<>+896(SB), Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS Z0, K1, (DI)
+done42:
+	VZEROUPPER
+	RET
+
+TEXT ·swish512(SB), NOSPLIT, $0-28
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS scale+24(FP), Z15
+	SUBQ $16, CX
+	JLT rest44
+loop43:
+	VMOVUPS (SI), Z0
+	VMOVAPS Z0, Z5
+	VMULPS Z15, Z0, Z0
+	VMOVUPS constants<>+64(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+128(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS Z0, Z0, Z1
+	VMOVUPS constants<>+192(SB), Z2
+	VFMADD213PS constants<>+256(SB), Z1, Z2
+	VFMADD213PS constants<>+320(SB), Z1, Z2
+	VFMADD213PS constants<>+384(SB), Z1, Z2
+	VFMADD213PS constants<>+448(SB), Z1, Z2
+	VMOVUPS constants<>+512(SB), Z3
+	VFMADD213PS constants<>+576(SB), Z1, Z3
+	VFMADD213PS constants<>+640(SB), Z1, Z3
+	VFMADD213PS constants<>+704(SB), Z1, Z3
+	VFMADD213PS constants<>+768(SB), Z1, Z3
+	VFMADD213PS constants<>+832(SB), Z1, Z3
+	VMULPS Z2, Z0, Z0
+	VDIVPS Z3, Z0, Z0
+	VADDPS constants<>+896(SB), Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VMAXPS Z0, Z1, Z0
+	VMULPS Z5, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JGE loop43
+rest44:
+	ADDQ $16, CX
+	JEQ done45
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	VMOVUPS.Z (SI), K1, Z0
 	VMOVAPS Z0, Z5
 	VMULPS Z15, Z0, Z0
 	VMOVUPS constants<>+64(SB), Z1
@@ -911,7 +983,7 @@ rest38:
 	VMAXPS Z0, Z1, Z0
 	VMULPS Z5, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done39:
+done45:
 	VZEROUPPER
 	RET
 
@@ -921,276 +993,10 @@ TEXT ·expShifted512(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS shift+24(FP), Z15
 	SUBQ $16, CX
-	JLT rest41
-loop40:
-	VMOVUPS (SI), Z0
-	VSUBPS Z15, Z0, Z0
-	VMOVUPS constants<>+960(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+1024(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS constants<>+1088(SB), Z0, Z1
-	VADDPS constants<>+1152(SB), Z1, Z1
-	VMOVUPS constants<>+1152(SB), Z2
-	VSUBPS Z2, Z1, Z3
-	VPSUBD Z2, Z1, Z1
-	VMULPS constants<>+1216(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1280(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1344(SB), Z0, Z2
-	VADDPS constants<>+1408(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1472(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1536(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1600(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS Z0, Z2, Z2
-	VADDPS constants<>+0(SB), Z2, Z2
-	VPSRAD $1, Z1, Z3
-	VPSUBD Z3, Z1, Z1
-	VPSLLD $23, Z3, Z3
-	VPADDD constants<>+0(SB), Z3, Z3
-	VPSLLD $23, Z1, Z1
-	VPADDD constants<>+0(SB), Z1, Z1
-	VMULPS Z3, Z2, Z0
-	VMULPS Z1, Z0, Z0
-	VMOVUPS Z0, (DI)
-	ADDQ $64, SI
-	ADDQ $64, DI
-	SUBQ $16, CX
-	JGE loop40
-rest41:
-	ADDQ $16, CX
-	JEQ done42
-	MOVL $1, AX
-	SHLL CX, AX
-	DECL AX
-	KMOVW AX, K1
-	VMOVUPS.Z (SI), K1, Z0
-	VSUBPS Z15, Z0, Z0
-	VMOVUPS constants<>+960(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+1024(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS constants<>+1088(SB), Z0, Z1
-	VADDPS constants<>+1152(SB), Z1, Z1
-	VMOVUPS constants<>+1152(SB), Z2
-	VSUBPS Z2, Z1, Z3
-	VPSUBD Z2, Z1, Z1
-	VMULPS constants<>+1216(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1280(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1344(SB), Z0, Z2
-	VADDPS constants<>+1408(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1472(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1536(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1600(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS Z0, Z2, Z2
-	VADDPS constants<>+0(SB), Z2, Z2
-	VPSRAD $1, Z1, Z3
-	VPSUBD Z3, Z1, Z1
-	VPSLLD $23, Z3, Z3
-	VPADDD constants<>+0(SB), Z3, Z3
-	VPSLLD $23, Z1, Z1
-	VPADDD constants<>+0(SB), Z1, Z1
-	VMULPS Z3, Z2, Z0
-	VMULPS Z1, Z0, Z0
-	VMOVUPS Z0, K1, (DI)
-done42:
-	VZEROUPPER
-	RET
-
-TEXT ·tanhVec512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	SUBQ $16, CX
-	JLT rest44
-loop43:
-	VMOVUPS (SI), Z0
-	VPANDD constants<>+1664(SB), Z0, Z8
-	VPXORD Z8, Z0, Z0
-	VMOVAPS Z0, Z6
-	VMULPS Z0, Z0, Z4
-	VMULPS constants<>+1728(SB), Z4, Z5
-	VADDPS constants<>+1792(SB), Z5, Z5
-	VMULPS Z4, Z5, Z5
-	VADDPS constants<>+1856(SB), Z5, Z5
-	VMULPS Z4, Z5, Z5
-	VADDPS constants<>+1920(SB), Z5, Z5
-	VMULPS Z4, Z5, Z5
-	VADDPS constants<>+1984(SB), Z5, Z5
-	VMULPS Z4, Z6, Z7
-	VMULPS Z5, Z7, Z7
-	VADDPS Z6, Z7, Z7
-	VADDPS Z0, Z0, Z0
-	VMOVUPS constants<>+960(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+1024(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS constants<>+1088(SB), Z0, Z1
-	VADDPS constants<>+1152(SB), Z1, Z1
-	VMOVUPS constants<>+1152(SB), Z2
-	VSUBPS Z2, Z1, Z3
-	VPSUBD Z2, Z1, Z1
-	VMULPS constants<>+1216(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1280(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1344(SB), Z0, Z2
-	VADDPS constants<>+1408(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1472(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1536(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1600(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS Z0, Z2, Z2
-	VADDPS constants<>+0(SB), Z2, Z2
-	VPSRAD $1, Z1, Z3
-	VPSUBD Z3, Z1, Z1
-	VPSLLD $23, Z3, Z3
-	VPADDD constants<>+0(SB), Z3, Z3
-	VPSLLD $23, Z1, Z1
-	VPADDD constants<>+0(SB), Z1, Z1
-	VMULPS Z3, Z2, Z0
-	VMULPS Z1, Z0, Z0
-	VADDPS constants<>+0(SB), Z0, Z0
-	VMOVUPS constants<>+2048(SB), Z1
-	VDIVPS Z0, Z1, Z0
-	VMOVUPS constants<>+0(SB), Z1
-	VSUBPS Z0, Z1, Z1
-	VMOVUPS constants<>+2112(SB), Z2
-	VCMPPS $1, Z2, Z6, K2
-	VBLENDMPS Z7, Z1, K2, Z0
-	VPORD Z8, Z0, Z0
-	VMOVUPS Z0, (DI)
-	ADDQ $64, SI
-	ADDQ $64, DI
-	SUBQ $16, CX
-	JGE loop43
-rest44:
-	ADDQ $16, CX
-	JEQ done45
-	MOVL $1, AX
-	SHLL CX, AX
-	DECL AX
-	KMOVW AX, K1
-	VMOVUPS.Z (SI), K1, Z0
-	VPANDD constants<>+1664(SB), Z0, Z8
-	VPXORD Z8, Z0, Z0
-	VMOVAPS Z0, Z6
-	VMULPS Z0, Z0, Z4
-	VMULPS constants<>+1728(SB), Z4, Z5
-	VADDPS constants<>+1792(SB), Z5, Z5
-	VMULPS Z4, Z5, Z5
-	VADDPS constants<>+1856(SB), Z5, Z5
-	VMULPS Z4, Z5, Z5
-	VADDPS constants<>+1920(SB), Z5, Z5
-	VMULPS Z4, Z5, Z5
-	VADDPS constants<>+1984(SB), Z5, Z5
-	VMULPS Z4, Z6, Z7
-	VMULPS Z5, Z7, Z7
-	VADDPS Z6, Z7, Z7
-	VADDPS Z0, Z0, Z0
-	VMOVUPS constants<>+960(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+1024(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS constants<>+1088(SB), Z0, Z1
-	VADDPS constants<>+1152(SB), Z1, Z1
-	VMOVUPS constants<>+1152(SB), Z2
-	VSUBPS Z2, Z1, Z3
-	VPSUBD Z2, Z1, Z1
-	VMULPS constants<>+1216(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1280(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1344(SB), Z0, Z2
-	VADDPS constants<>+1408(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1472(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1536(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1600(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS Z0, Z2, Z2
-	VADDPS constants<>+0(SB), Z2, Z2
-	VPSRAD $1, Z1, Z3
-	VPSUBD Z3, Z1, Z1
-	VPSLLD $23, Z3, Z3
-	VPADDD constants<>+0(SB), Z3, Z3
-	VPSLLD $23, Z1, Z1
-	VPADDD constants<>+0(SB), Z1, Z1
-	VMULPS Z3, Z2, Z0
-	VMULPS Z1, Z0, Z0
-	VADDPS constants<>+0(SB), Z0, Z0
-	VMOVUPS constants<>+2048(SB), Z1
-	VDIVPS Z0, Z1, Z0
-	VMOVUPS constants<>+0(SB), Z1
-	VSUBPS Z0, Z1, Z1
-	VMOVUPS constants<>+2112(SB), Z2
-	VCMPPS $1, Z2, Z6, K2
-	VBLENDMPS Z7, Z1, K2, Z0
-	VPORD Z8, Z0, Z0
-	VMOVUPS Z0, K1, (DI)
-done45:
-	VZEROUPPER
-	RET
-
-TEXT ·erfVec512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	SUBQ $16, CX
 	JLT rest47
 loop46:
 	VMOVUPS (SI), Z0
-	VPANDD constants<>+1664(SB), Z0, Z8
-	VPXORD Z8, Z0, Z0
-	VMOVAPS Z0, Z6
-	VMULPS Z0, Z0, Z4
-	VMULPS constants<>+2176(SB), Z4, Z7
-	VADDPS constants<>+2240(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2304(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2368(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2432(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2496(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2560(SB), Z7, Z7
-	VMULPS Z0, Z7, Z7
-	VMOVUPS constants<>+2624(SB), Z1
-	VMINPS Z0, Z1, Z4
-	VMULPS constants<>+2688(SB), Z4, Z0
-	VADDPS constants<>+2752(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+2816(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+2880(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+2944(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+3008(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+3072(SB), Z0, Z0
+	VSUBPS Z15, Z0, Z0
 	VMOVUPS constants<>+960(SB), Z1
 	VMAXPS Z0, Z1, Z0
 	VMOVUPS constants<>+1024(SB), Z1
@@ -1224,12 +1030,6 @@ loop46:
 	VPADDD constants<>+0(SB), Z1, Z1
 	VMULPS Z3, Z2, Z0
 	VMULPS Z1, Z0, Z0
-	VMOVUPS constants<>+0(SB), Z1
-	VSUBPS Z0, Z1, Z1
-	VMOVUPS constants<>+0(SB), Z2
-	VCMPPS $1, Z2, Z6, K2
-	VBLENDMPS Z7, Z1, K2, Z0
-	VPORD Z8, Z0, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -1243,6 +1043,278 @@ rest47:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
+	VSUBPS Z15, Z0, Z0
+	VMOVUPS constants<>+960(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+1024(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS constants<>+1088(SB), Z0, Z1
+	VADDPS constants<>+1152(SB), Z1, Z1
+	VMOVUPS constants<>+1152(SB), Z2
+	VSUBPS Z2, Z1, Z3
+	VPSUBD Z2, Z1, Z1
+	VMULPS constants<>+1216(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1280(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1344(SB), Z0, Z2
+	VADDPS constants<>+1408(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1472(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1536(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1600(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS Z0, Z2, Z2
+	VADDPS constants<>+0(SB), Z2, Z2
+	VPSRAD $1, Z1, Z3
+	VPSUBD Z3, Z1, Z1
+	VPSLLD $23, Z3, Z3
+	VPADDD constants<>+0(SB), Z3, Z3
+	VPSLLD $23, Z1, Z1
+	VPADDD constants<>+0(SB), Z1, Z1
+	VMULPS Z3, Z2, Z0
+	VMULPS Z1, Z0, Z0
+	VMOVUPS Z0, K1, (DI)
+done48:
+	VZEROUPPER
+	RET
+
+TEXT ·tanhVec512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $16, CX
+	JLT rest50
+loop49:
+	VMOVUPS (SI), Z0
+	VPANDD constants<>+1664(SB), Z0, Z8
+	VPXORD Z8, Z0, Z0
+	VMOVAPS Z0, Z6
+	VMULPS Z0, Z0, Z4
+	VMULPS constants<>+1728(SB), Z4, Z5
+	VADDPS constants<>+1792(SB), Z5, Z5
+	VMULPS Z4, Z5, Z5
+	VADDPS constants<>+1856(SB), Z5, Z5
+	VMULPS Z4, Z5, Z5
+	VADDPS constants<>+1920(SB), Z5, Z5
+	VMULPS Z4, Z5, Z5
+	VADDPS constants<>+1984(SB), Z5, Z5
+	VMULPS Z4, Z6, Z7
+	VMULPS Z5, Z7, Z7
+	VADDPS Z6, Z7, Z7
+	VADDPS Z0, Z0, Z0
+	VMOVUPS constants<>+960(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+1024(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS constants<>+1088(SB), Z0, Z1
+	VADDPS constants<>+1152(SB), Z1, Z1
+	VMOVUPS constants<>+1152(SB), Z2
+	VSUBPS Z2, Z1, Z3
+	VPSUBD Z2, Z1, Z1
+	VMULPS constants<>+1216(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1280(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1344(SB), Z0, Z2
+	VADDPS constants<>+1408(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1472(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1536(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1600(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS Z0, Z2, Z2
+	VADDPS constants<>+0(SB), Z2, Z2
+	VPSRAD $1, Z1, Z3
+	VPSUBD Z3, Z1, Z1
+	VPSLLD $23, Z3, Z3
+	VPADDD constants<>+0(SB), Z3, Z3
+	VPSLLD $23, Z1, Z1
+	VPADDD constants<>+0(SB), Z1, Z1
+	VMULPS Z3, Z2, Z0
+	VMULPS Z1, Z0, Z0
+	VADDPS constants<>+0(SB), Z0, Z0
+	VMOVUPS constants<>+2048(SB), Z1
+	VDIVPS Z0, Z1, Z0
+	VMOVUPS constants<>+0(SB), Z1
+	VSUBPS Z0, Z1, Z1
+	VMOVUPS constants<>+2112(SB), Z2
+	VCMPPS $1, Z2, Z6, K2
+	VBLENDMPS Z7, Z1, K2, Z0
+	VPORD Z8, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JGE loop49
+rest50:
+	ADDQ $16, CX
+	JEQ done51
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VPANDD constants<>+1664(SB), Z0, Z8
+	VPXORD Z8, Z0, Z0
+	VMOVAPS Z0, Z6
+	VMULPS Z0, Z0, Z4
+	VMULPS constants<>+1728(SB), Z4, Z5
+	VADDPS constants<>+1792(SB), Z5, Z5
+	VMULPS Z4, Z5, Z5
+	VADDPS constants<>+1856(SB), Z5, Z5
+	VMULPS Z4, Z5, Z5
+	VADDPS constants<>+1920(SB), Z5, Z5
+	VMULPS Z4, Z5, Z5
+	VADDPS constants<>+1984(SB), Z5, Z5
+	VMULPS Z4, Z6, Z7
+	VMULPS Z5, Z7, Z7
+	VADDPS Z6, Z7, Z7
+	VADDPS Z0, Z0, Z0
+	VMOVUPS constants<>+960(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+1024(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS constants<>+1088(SB), Z0, Z1
+	VADDPS constants<>+1152(SB), Z1, Z1
+	VMOVUPS constants<>+1152(SB), Z2
+	VSUBPS Z2, Z1, Z3
+	VPSUBD Z2, Z1, Z1
+	VMULPS constants<>+1216(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1280(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1344(SB), Z0, Z2
+	VADDPS constants<>+1408(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1472(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1536(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1600(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS Z0, Z2, Z2
+	VADDPS constants<>+0(SB), Z2, Z2
+	VPSRAD $1, Z1, Z3
+	VPSUBD Z3, Z1, Z1
+	VPSLLD $23, Z3, Z3
+	VPADDD constants<>+0(SB), Z3, Z3
+	VPSLLD $23, Z1, Z1
+	VPADDD constants<>+0(SB), Z1, Z1
+	VMULPS Z3, Z2, Z0
+	VMULPS Z1, Z0, Z0
+	VADDPS constants<>+0(SB), Z0, Z0
+	VMOVUPS constants<>+2048(SB), Z1
+	VDIVPS Z0, Z1, Z0
+	VMOVUPS constants<>+0(SB), Z1
+	VSUBPS Z0, Z1, Z1
+	VMOVUPS constants<>+2112(SB), Z2
+	VCMPPS $1, Z2, Z6, K2
+	VBLENDMPS Z7, Z1, K2, Z0
+	VPORD Z8, Z0, Z0
+	VMOVUPS Z0, K1, (DI)
+done51:
+	VZEROUPPER
+	RET
+
+TEXT ·erfVec512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $16, CX
+	JLT rest53
+loop52:
+	VMOVUPS (SI), Z0
+	VPANDD constants<>+1664(SB), Z0, Z8
+	VPXORD Z8, Z0, Z0
+	VMOVAPS Z0, Z6
+	VMULPS Z0, Z0, Z4
+	VMULPS constants<>+2176(SB), Z4, Z7
+	VADDPS constants<>+2240(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2304(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2368(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2432(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2496(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2560(SB), Z7, Z7
+	VMULPS Z0, Z7, Z7
+	VMOVUPS constants<>+2624(SB), Z1
+	VMINPS Z0, Z1, Z4
+	VMULPS constants<>+2688(SB), Z4, Z0
+	VADDPS constants<>+2752(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+2816(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+2880(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+2944(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+3008(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+3072(SB), Z0, Z0
+	VMOVUPS constants<>+960(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+1024(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS constants<>+1088(SB), Z0, Z1
+	VADDPS constants<>+1152(SB), Z1, Z1
+	VMOVUPS constants<>+1152(SB), Z2
+	VSUBPS Z2, Z1, Z3
+	VPSUBD Z2, Z1, Z1
+	VMULPS constants<>+1216(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1280(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1344(SB), Z0, Z2
+	VADDPS constants<>+1408(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1472(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1536(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1600(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS Z0, Z2, Z2
+	VADDPS constants<>+0(SB), Z2, Z2
+	VPSRAD $1, Z1, Z3
+	VPSUBD Z3, Z1, Z1
+	VPSLLD $23, Z3, Z3
+	VPADDD constants<>+0(SB), Z3, Z3
+	VPSLLD $23, Z1, Z1
+	VPADDD constants<>+0(SB), Z1, Z1
+	VMULPS Z3, Z2, Z0
+	VMULPS Z1, Z0, Z0
+	VMOVUPS constants<>+0(SB), Z1
+	VSUBPS Z0, Z1, Z1
+	VMOVUPS constants<>+0(SB), Z2
+	VCMPPS $1, Z2, Z6, K2
+	VBLENDMPS Z7, Z1, K2, Z0
+	VPORD Z8, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JGE loop52
+rest53:
+	ADDQ $16, CX
+	JEQ done54
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	VMOVUPS.Z (SI), K1, Z0
 	VPANDD constants<>+1664(SB), Z0, Z8
 	VPXORD Z8, Z0, Z0
 	VMOVAPS Z0, Z6
@@ -1314,7 +1386,7 @@ rest47:
 	VBLENDMPS Z7, Z1, K2, Z0
 	VPORD Z8, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done48:
+done54:
 	VZEROUPPER
 	RET
 
@@ -1323,8 +1395,8 @@ TEXT ·geluVec512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $16, CX
-	JLT rest50
-loop49:
+	JLT rest56
+loop55:
 	VMOVUPS (SI), Z0
 	VMOVAPS Z0, Z9
 	VMULPS constants<>+3136(SB), Z0, Z0
@@ -1405,10 +1477,10 @@ loop49:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop49
-rest50:
+	JGE loop55
+rest56:
 	ADDQ $16, CX
-	JEQ done51
+	JEQ done57
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
@@ -1490,7 +1562,7 @@ rest50:
 	VMULPS constants<>+896(SB), Z9, Z9
 	VMULPS Z9, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done51:
+done57:
 	VZEROUPPER
 	RET
 
@@ -1500,16 +1572,16 @@ TEXT ·sumLanes256(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop52:
+loop58:
 	SUBQ $16, CX
-	JLT done53
+	JLT done59
 	VMOVUPS 0(SI), Y2
 	VADDPS Y2, Y0, Y0
 	VMOVUPS 32(SI), Y3
 	VADDPS Y3, Y1, Y1
 	ADDQ $64, SI
-	JMP loop52
-done53:
+	JMP loop58
+done59:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1521,16 +1593,16 @@ TEXT ·maxLanes256(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop54:
+loop60:
 	SUBQ $16, CX
-	JLT done55
+	JLT done61
 	VMOVUPS 0(SI), Y2
 	VMAXPS Y0, Y2, Y0
 	VMOVUPS 32(SI), Y3
 	VMAXPS Y1, Y3, Y1
 	ADDQ $64, SI
-	JMP loop54
-done55:
+	JMP loop60
+done61:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1543,9 +1615,9 @@ TEXT ·squareLanes256(SB), NOSPLIT, $0-28
 	VBROADCASTSS shift+24(FP), Y15
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop56:
+loop62:
 	SUBQ $16, CX
-	JLT done57
+	JLT done63
 	VMOVUPS 0(SI), Y2
 	VSUBPS Y15, Y2, Y2
 	VMULPS Y2, Y2, Y2
@@ -1555,8 +1627,8 @@ loop56:
 	VMULPS Y3, Y3, Y3
 	VADDPS Y3, Y1, Y1
 	ADDQ $64, SI
-	JMP loop56
-done57:
+	JMP loop62
+done63:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1568,53 +1640,11 @@ TEXT ·addVec256(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $8, CX
-	JLT rest59
-loop58:
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VADDPS Y1, Y0, Y0
-	VMOVUPS Y0, (DI)
-	ADDQ $32, SI
-	ADDQ $32, BX
-	ADDQ $32, DI
-	SUBQ $8, CX
-	JGE loop58
-rest59:
-	VZEROUPPER
-	RET
-
-TEXT ·subVec256(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), BX
-	MOVQ n+24(FP), CX
-	SUBQ $8, CX
-	JLT rest62
-loop61:
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VSUBPS Y1, Y0, Y0
-	VMOVUPS Y0, (DI)
-	ADDQ $32, SI
-	ADDQ $32, BX
-	ADDQ $32, DI
-	SUBQ $8, CX
-	JGE loop61
-rest62:
-	VZEROUPPER
-	RET
-
-TEXT ·mulVec256(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), BX
-	MOVQ n+24(FP), CX
-	SUBQ $8, CX
 	JLT rest65
 loop64:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	VMULPS Y1, Y0, Y0
+	VADDPS Y1, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
 	ADDQ $32, BX
@@ -1625,7 +1655,7 @@ rest65:
 	VZEROUPPER
 	RET
 
-TEXT ·divVec256(SB), NOSPLIT, $0-32
+TEXT ·subVec256(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
@@ -1635,7 +1665,7 @@ TEXT ·divVec256(SB), NOSPLIT, $0-32
 loop67:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	VDIVPS Y1, Y0, Y0
+	VSUBPS Y1, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
 	ADDQ $32, BX
@@ -1643,6 +1673,94 @@ loop67:
 	SUBQ $8, CX
 	JGE loop67
 rest68:
+	VZEROUPPER
+	RET
+
+TEXT ·mulVec256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	SUBQ $8, CX
+	JLT rest71
+loop70:
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VMULPS Y1, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, BX
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE loop70
+rest71:
+	VZEROUPPER
+	RET
+
+TEXT ·divVec256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	SUBQ $8, CX
+	JLT rest74
+loop73:
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VDIVPS Y1, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, BX
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE loop73
+rest74:
+	VZEROUPPER
+	RET
+
+TEXT ·maxVec256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	SUBQ $8, CX
+	JLT rest77
+loop76:
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VMAXPS Y1, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y3
+	VBLENDVPS Y3, Y0, Y2, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, BX
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE loop76
+rest77:
+	VZEROUPPER
+	RET
+
+TEXT ·minVec256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	SUBQ $8, CX
+	JLT rest80
+loop79:
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VMINPS Y1, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y3
+	VBLENDVPS Y3, Y0, Y2, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, BX
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE loop79
+rest80:
 	VZEROUPPER
 	RET
 
@@ -1654,8 +1772,8 @@ TEXT ·biasClamp256(SB), NOSPLIT, $0-36
 	VBROADCASTSS lo+28(FP), Y14
 	VBROADCASTSS hi+32(FP), Y13
 	SUBQ $8, CX
-	JLT rest71
-loop70:
+	JLT rest83
+loop82:
 	VMOVUPS (SI), Y0
 	VADDPS Y15, Y0, Y0
 	VMAXPS Y0, Y14, Y0
@@ -1664,8 +1782,8 @@ loop70:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop70
-rest71:
+	JGE loop82
+rest83:
 	VZEROUPPER
 	RET
 
@@ -1676,8 +1794,8 @@ TEXT ·scaleShift256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest74
-loop73:
+	JLT rest86
+loop85:
 	VMOVUPS (SI), Y0
 	VMULPS Y15, Y0, Y0
 	VADDPS Y14, Y0, Y0
@@ -1685,8 +1803,8 @@ loop73:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop73
-rest74:
+	JGE loop85
+rest86:
 	VZEROUPPER
 	RET
 
@@ -1697,8 +1815,8 @@ TEXT ·hardSigmoid256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest77
-loop76:
+	JLT rest89
+loop88:
 	VMOVUPS (SI), Y0
 	VMULPS Y15, Y0, Y0
 	VADDPS Y14, Y0, Y0
@@ -1710,8 +1828,8 @@ loop76:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop76
-rest77:
+	JGE loop88
+rest89:
 	VZEROUPPER
 	RET
 
@@ -1722,8 +1840,8 @@ TEXT ·hardSwish256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest80
-loop79:
+	JLT rest92
+loop91:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y1
 	VMULPS Y15, Y0, Y0
@@ -1737,8 +1855,8 @@ loop79:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop79
-rest80:
+	JGE loop91
+rest92:
 	VZEROUPPER
 	RET
 
@@ -1748,8 +1866,8 @@ TEXT ·leakyRelu256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS alpha+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest83
-loop82:
+	JLT rest95
+loop94:
 	VMOVUPS (SI), Y0
 	VXORPS Y2, Y2, Y2
 	VMULPS Y15, Y0, Y1
@@ -1759,8 +1877,8 @@ loop82:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop82
-rest83:
+	JGE loop94
+rest95:
 	VZEROUPPER
 	RET
 
@@ -1769,8 +1887,8 @@ TEXT ·sigmoidVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest86
-loop85:
+	JLT rest98
+loop97:
 	VMOVUPS (SI), Y0
 	VMOVUPS constants<>+64(SB), Y1
 	VMAXPS Y0, Y1, Y0
@@ -1797,8 +1915,8 @@ loop85:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop85
-rest86:
+	JGE loop97
+rest98:
 	VZEROUPPER
 	RET
 
@@ -1808,8 +1926,8 @@ TEXT ·swish256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS scale+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest89
-loop88:
+	JLT rest101
+loop100:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y5
 	VMULPS Y15, Y0, Y0
@@ -1839,8 +1957,8 @@ loop88:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop88
-rest89:
+	JGE loop100
+rest101:
 	VZEROUPPER
 	RET
 
@@ -1850,8 +1968,8 @@ TEXT ·expShifted256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS shift+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest92
-loop91:
+	JLT rest104
+loop103:
 	VMOVUPS (SI), Y0
 	VSUBPS Y15, Y0, Y0
 	VMOVUPS constants<>+960(SB), Y1
@@ -1891,8 +2009,8 @@ loop91:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop91
-rest92:
+	JGE loop103
+rest104:
 	VZEROUPPER
 	RET
 
@@ -1901,8 +2019,8 @@ TEXT ·tanhVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest95
-loop94:
+	JLT rest107
+loop106:
 	VMOVUPS (SI), Y0
 	VANDPS constants<>+1664(SB), Y0, Y8
 	VXORPS Y8, Y0, Y0
@@ -1966,8 +2084,8 @@ loop94:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop94
-rest95:
+	JGE loop106
+rest107:
 	VZEROUPPER
 	RET
 
@@ -1976,8 +2094,8 @@ TEXT ·erfVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest98
-loop97:
+	JLT rest110
+loop109:
 	VMOVUPS (SI), Y0
 	VANDPS constants<>+1664(SB), Y0, Y8
 	VXORPS Y8, Y0, Y0
@@ -2053,8 +2171,8 @@ loop97:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop97
-rest98:
+	JGE loop109
+rest110:
 	VZEROUPPER
 	RET
 
@@ -2063,8 +2181,8 @@ TEXT ·geluVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest101
-loop100:
+	JLT rest113
+loop112:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y9
 	VMULPS constants<>+3136(SB), Y0, Y0
@@ -2145,7 +2263,7 @@ loop100:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop100
-rest101:
+	JGE loop112
+rest113:
 	VZEROUPPER
 	RET

@@ -43,13 +43,12 @@ func (w *writer) maskedStore(from int, to string) {
 	}
 }
 
-// padRows copies rows of n elements of src, every step-th, with left zeros before and right zeros behind. What it
+// padRows copies rows of n elements of src, every step-th, with left times pad before and right times behind. What it
 // writes beyond the end of a row, less than a vector, belongs to the next.
 func padRows(w *writer, name string, step int) {
-	w.function(name, "dst dststep src srcstep rows left n right", "DI", "R8", "SI", "R9", "R10", "R11", "R12", "R13")
+	w.function(name, "dst dststep src srcstep rows left n right PAD", "DI", "R8", "SI", "R9", "R10", "R11", "R12", "R13")
 	w.op("SHLQ $2, R8")
 	w.op("SHLQ $2, R9")
-	w.zero(1)
 	if step == 2 {
 		if w.reg == "Z" {
 			w.op("VMOVDQU32 evens<>(SB), Z4")
@@ -57,14 +56,14 @@ func padRows(w *writer, name string, step int) {
 	} else {
 		w.tailMask("R12")
 	}
-	zeros := func(count string) {
-		loop, done := w.fresh("zeros"), w.fresh("data")
+	pads := func(count string) {
+		loop, done := w.fresh("pads"), w.fresh("data")
 		w.op("MOVQ %s, CX", count)
 		w.op("MOVQ DX, AX")
 		w.label(loop)
 		w.op("CMPQ CX, $0")
 		w.op("JLE %s", done)
-		w.op("VMOVUPS %s, (AX)", w.v(1))
+		w.op("VMOVUPS %s, (AX)", w.v(15))
 		w.op("ADDQ $%d, AX", w.width)
 		w.op("SUBQ $%d, CX", w.width/4)
 		w.op("JMP %s", loop)
@@ -76,7 +75,7 @@ func padRows(w *writer, name string, step int) {
 	w.op("TESTQ R10, R10")
 	w.op("JEQ %s", done)
 	w.op("MOVQ DI, DX")
-	zeros("R11")
+	pads("R11")
 	w.op("MOVQ DX, AX")
 	w.op("MOVQ SI, BX")
 	w.op("MOVQ R12, CX")
@@ -124,7 +123,7 @@ func padRows(w *writer, name string, step int) {
 	}
 	w.label(end)
 	w.op("LEAQ (DX)(R12*4), DX")
-	zeros("R13")
+	pads("R13")
 	w.op("ADDQ R8, DI")
 	w.op("ADDQ R9, SI")
 	w.op("DECQ R10")

@@ -23,6 +23,15 @@ func vectors(w *writer) {
 	binary("subVec", "VSUBPS")
 	binary("mulVec", "VMULPS")
 	binary("divVec", "VDIVPS")
+	for _, m := range []string{"maxVec VMAXPS", "minVec VMINPS"} {
+		name, op, _ := strings.Cut(m, " ")
+		w.function(name, "dst a b n", "DI", "SI", "BX", "CX")
+		w.elements([]string{"SI", "BX"}, func() { // b where either is NaN, then a where that is
+			w.op("%s %s, %s, %s", op, w.v(1), w.v(0), w.v(2))
+			w.selectBy(3, 0, 0, 0, 2)
+		})
+		w.wrap(name, "dst, a, b []float32", "")
+	}
 	unary("biasClamp", "bias lo hi", func() {
 		w.op("VADDPS %s, %s, %s", w.v(15), w.v(0), w.v(0))
 		w.clamp(w.v(14), w.v(13))
@@ -162,14 +171,16 @@ func (w *writer) hardSigmoid() {
 }
 
 // selectLess sets register 0 to yes where a < b, else to no.
-func (w *writer) selectLess(a, b, yes, no int) {
-	const less = 1
+func (w *writer) selectLess(a, b, yes, no int) { w.selectBy(1, a, b, yes, no) }
+
+// selectBy sets register 0 to yes where the comparison of a and b holds, else to no. It uses register 3.
+func (w *writer) selectBy(compare, a, b, yes, no int) {
 	if w.reg == "Z" {
-		w.op("VCMPPS $%d, Z%d, Z%d, K2", less, b, a)
+		w.op("VCMPPS $%d, Z%d, Z%d, K2", compare, b, a)
 		w.op("VBLENDMPS Z%d, Z%d, K2, Z0", yes, no)
 		return
 	}
-	w.op("VCMPPS $%d, Y%d, Y%d, Y3", less, b, a)
+	w.op("VCMPPS $%d, Y%d, Y%d, Y3", compare, b, a)
 	w.op("VBLENDVPS Y3, Y%d, Y%d, Y0", yes, no)
 }
 
