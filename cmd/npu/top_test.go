@@ -200,7 +200,7 @@ func TestTop_quiet(t *testing.T) {
 		t.Skip("the test binary is not on PATH as npu: ", err)
 	}
 	fake := filepath.Join(t.TempDir(), "npu-smi")
-	script := "#!/bin/sh\necho \"${CI-unset}\" > \"$(dirname \"$0\")/ci\"\n" + fakeTable + "\n"
+	script := "#!/bin/sh\n[ $# = 1 ] && echo \"${CI-unset}\" > \"$(dirname \"$0\")/ci\"\n" + fakeTable + "\n"
 	if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
