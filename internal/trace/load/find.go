@@ -47,6 +47,7 @@ func find(dir string, depth int, note func(string)) ([]part, error) {
 		return parts, nil
 	}
 	var all []part
+	rank := rankOf(dir)
 	for _, e := range entries {
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || e.Name() == "sqlite" || e.Name() == "mindstudio_profiler_log" {
 			continue
@@ -56,6 +57,9 @@ func find(dir string, depth int, note func(string)) ([]part, error) {
 			break
 		}
 		below, err := find(filepath.Join(dir, e.Name()), depth-1, note)
+		if rank >= 0 {
+			below = rankedParts(below, rank)
+		}
 		if err != nil {
 			note(filepath.Join(dir, e.Name()) + ": " + err.Error())
 		}
@@ -164,9 +168,21 @@ func torch(dir, out string) []part {
 		if filepath.Base(p.path) == "trace_view.json" {
 			read = func(ctx context.Context) (*trace.Trace, error) { return withDetails(ctx, p.path, kernels) }
 		}
-		p.read = func(ctx context.Context) (*trace.Trace, error) {
+		p.read = read
+	}
+	if rank >= 0 {
+		return rankedParts(parts, rank)
+	}
+	return parts
+}
+
+// rankedParts says of what is read of parts that it is of rank.
+func rankedParts(parts []part, rank int) []part {
+	for i := range parts {
+		read := parts[i].read
+		parts[i].read = func(ctx context.Context) (*trace.Trace, error) {
 			t, err := read(ctx)
-			if t != nil && rank >= 0 {
+			if t != nil {
 				t = ranked(t, rank)
 			}
 			return t, err

@@ -141,6 +141,21 @@ func (d *deviceData) describe() {
 	if !pmu {
 		d.out.Hints = append(d.out.Hints, "no PMU counters: collect with --ai-core=on --aic-metrics=PipeUtilization to see what bounds a kernel")
 	}
+	if pmu {
+		other := map[uint16]bool{}
+		for _, e := range append(events(d.sample.CubeEvents), events(d.sample.VectorEvents)...) {
+			if !hasPlace(e) {
+				other[e] = true
+			}
+		}
+		if len(other) > 0 {
+			d.out.Records["PMU events that are not shown"] = int64(len(other))
+		}
+	}
+	for kind, n := range d.unread("stars_soc.data", "hwts.data", "ts_track.data", "training_trace", "ffts_profile.data", "aicore.data", "aiVectorCore.data", "lpmFreqConv.data", "lpmInfoConv.data",
+		"Framework.host.vm.task_desc_info", "Framework.host.vm.graph_desc_info", "Framework.host.vm.point") {
+		d.out.Records["bytes not read: "+kind] += n
+	}
 	if d.sample.Level == "level0" {
 		d.out.Hints = append(d.out.Hints, "collected at level0: operator types, shapes and block numbers are not in it; collect with --task-time=l1")
 	}

@@ -98,6 +98,20 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:at], s[at+len(sep):], true
 }
 
+// unread is the sizes of the kinds of data that are not among known.
+func (f *folder) unread(known ...string) map[string]int64 {
+	out := map[string]int64{}
+	for kind, list := range f.kinds {
+		if slices.Contains(known, kind) {
+			continue
+		}
+		for _, s := range list {
+			out[kind] += s.size
+		}
+	}
+	return out
+}
+
 func (f *folder) has(kind string) bool { return len(f.kinds[kind]) > 0 }
 
 // bytes is the size of all raw data.

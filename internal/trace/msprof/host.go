@@ -78,6 +78,10 @@ func (h *hostData) read(ctx context.Context) error {
 			h.records[kind] = bytes / int64(size)
 		}
 	}
+	for kind, n := range h.unread("api_event.data", "task_track", "node_basic_info", "expand_stream_spec", "hash_dic", "type_info_dic", "context_id_info", "tensor_info", "hccl_info",
+		"hccl_op_info", "node_attr_info", "memcpy_info", "fusion_op_info") {
+		h.records["bytes not read: "+kind] += n
+	}
 	return nil
 }
 

@@ -87,6 +87,15 @@ func (d *deviceData) readCorePMU(ctx context.Context) error {
 	return nil
 }
 
+// hasPlace says whether event e is a part of cycle accounts.
+func hasPlace(e uint16) bool {
+	switch e {
+	case 0x8, 0x9, 0xa, 0xb, 0xc, 0xd, 0x302, 0x303, 0x416, 0x417, 0x500, 0x502, 0x504, 0x506, 0x508, 0x50a:
+		return true
+	}
+	return false
+}
+
 // addTo adds a record to the account of its task. Negative sums of hostile counters do no harm.
 func (c *count8) addTo(a *trace.Account, events []uint16) {
 	a.Total += c.total

@@ -74,15 +74,16 @@ func (r *reader) communication() error {
 
 // pmu reads the long table of counters: a row a metric.
 func (r *reader) pmu() error {
-	metrics := map[int64]ascend.Metric{}
+	metrics, other := map[int64]ascend.Metric{}, map[int64]bool{}
 	for id, name := range r.strings {
 		if m := ascend.MetricOf(r.text(name)); m.Known() {
 			metrics[id] = m
 		}
 	}
-	return r.db.rows("TASK_PMU_INFO", "globalTaskId name value", func(s *sqlite3.Stmt) {
+	err := r.db.rows("TASK_PMU_INFO", "globalTaskId name value", func(s *sqlite3.Stmt) {
 		m, ok := metrics[s.ColumnInt64(1)]
 		if !ok {
+			other[s.ColumnInt64(1)] = true
 			return
 		}
 		id := s.ColumnInt64(0)
@@ -93,6 +94,10 @@ func (r *reader) pmu() error {
 		}
 		sum.Set(m, s.ColumnFloat(2))
 	})
+	if len(other) > 0 {
+		r.source.Records["PMU metrics that are not shown"] = int64(len(other))
+	}
+	return err
 }
 
 func (r *reader) tasks() error {
