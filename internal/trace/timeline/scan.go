@@ -19,7 +19,6 @@ type scanner struct {
 	end    int
 	offset int64 // in the file, of b[0]
 	err    error // why in gave no more
-	object bool  // the outermost value is an object
 	inside bool  // the array of events was entered
 	depth  int   // of values before and after the events
 	bad    int64 // pieces between events that are no objects
@@ -313,7 +312,6 @@ func (s *scanner) enter() error {
 		return fmt.Errorf("no JSON array or object, but %q", string(rune(c)))
 	}
 	s.at++
-	s.object = true
 	for {
 		c, ok := s.skip()
 		switch {
