@@ -13,7 +13,7 @@ type bilinear struct {
 // the same input and count half each.
 type pairs struct {
 	first, second []int32
-	w1, w2        []float32
+	weights       []float32 // of the first inputs, then of the second
 }
 
 // planes says whether the resize is one that bilinear computes.
@@ -26,6 +26,7 @@ func (r *resizer) planes(z *resizing) bool {
 // pairsOf makes the table of a dimension.
 func (z *resizing) pairsOf(d int) pairs {
 	var p pairs
+	var second []float32
 	in := z.in[d]
 	for i := range z.out[d] {
 		x := min(max(z.coordinate(d, i), 0), float32(in-1))
@@ -36,36 +37,58 @@ func (z *resizing) pairsOf(d int) pairs {
 			w1, w2 = 0.5, 0.5
 		}
 		p.first, p.second = append(p.first, int32(a)), append(p.second, int32(b))
-		p.w1, p.w2 = append(p.w1, w1), append(p.w2, w2)
+		p.weights, second = append(p.weights, w1), append(second, w2)
 	}
+	p.weights = append(p.weights, second...)
 	return p
 }
 
-// rows computes output rows [lo,hi), counted over all planes.
+// rows computes output rows [lo,hi), counted over all planes. What a row of the input gives to each position of a row
+// of results, on both sides, is kept from one row to the next.
 func (r *bilinear) rows(x *Exec, part, lo, hi int) {
 	last := len(r.in) - 1
-	width, height := r.in[last], r.in[last-1]
+	width, height, n := r.in[last], r.in[last-1], r.out[last]
 	mem := tensor.View[float32](x.Workspace[4*r.partFloats*part:])[:r.partFloats]
-	up, down, out := mem[:width], mem[width:2*width], mem[2*width:]
+	line, out := mem[:width], mem[width:width+n]
+	up, down := spreadRow{v: mem[width+n : width+3*n], at: -1}, spreadRow{v: mem[width+3*n:], at: -1}
 	src, dst := newVec(r.dtype, x.In[0]), newVec(r.dtype, x.Out[0])
 	for row := lo; row < hi; row++ {
 		plane, i := row/r.out[last-1], row%r.out[last-1]
-		base := plane * height * width
-		a := src.run(up, base+int(r.y.first[i])*width, width)
-		b := src.run(down, base+int(r.y.second[i])*width, width)
-		r.x.between(out, a, b, r.y.w1[i], r.y.w2[i])
-		dst.store(row*r.out[last], 1, out)
+		a, b := (plane*height+int(r.y.first[i]))*width, (plane*height+int(r.y.second[i]))*width
+		if a == down.at {
+			up, down = down, up
+		}
+		r.x.spread(&up, src, line, a)
+		r.x.spread(&down, src, line, b)
+		sum := out
+		if dst.f != nil {
+			sum = dst.f[row*n:][:n]
+		}
+		blendRow(sum, up.v, down.v, r.x.weights, r.y.weights[i], r.y.weights[len(r.y.first)+i])
+		if dst.f == nil {
+			dst.store(row*n, 1, sum)
+		}
 	}
 }
 
-// between computes a row from the rows above and below it.
-func (p *pairs) between(out, a, b []float32, w1, w2 float32) {
-	first, second, x1, x2 := p.first[:len(out)], p.second[:len(out)], p.w1[:len(out)], p.w2[:len(out)]
-	for i := range out {
-		f, s := first[i], second[i]
-		v := float32(x1[i]*w1) * a[f]
-		v += float32(float32(x2[i]*w1) * a[s])
-		v += float32(float32(x1[i]*w2) * b[f])
-		out[i] = v + float32(float32(x2[i]*w2)*b[s])
+// spreadRow is the input row at an element offset as the results see it: the first input of each, then the second.
+type spreadRow struct {
+	v  []float32
+	at int
+}
+
+func (p *pairs) spread(s *spreadRow, src vec, line []float32, at int) {
+	if s.at == at {
+		return
+	}
+	s.at = at
+	in := src.run(line, at, len(line))
+	n := len(p.first)
+	a, b := s.v[:n], s.v[n:][:n]
+	for i, f := range p.first {
+		a[i] = in[f]
+	}
+	for i, f := range p.second {
+		b[i] = in[f]
 	}
 }

@@ -52,7 +52,7 @@ func (r *resizer) compile(s *Spec, mode string, blend func(x *Exec, part, lo, hi
 		if !floating(r.dtype) && !(mode == "linear" && (r.dtype == tensor.Uint8 || r.dtype == tensor.Int8)) {
 			return nil, fmt.Errorf("element type %v in mode %s: %w", r.dtype, mode, ErrUnsupported)
 		}
-		r.partFloats = 2*r.in[last] + r.out[last]
+		r.partFloats = 2*r.in[last] + 5*r.out[last]
 		k.Workspace = 4 * r.partFloats * min(maxParts, rows)
 		part = blend
 	}
@@ -114,7 +114,7 @@ func pickRows[T tensor.Number](r *resizer) func(x *Exec, part, lo, hi int) {
 func (r *resizer) rows(x *Exec, part, lo, hi int) {
 	last := len(r.in) - 1
 	mem := tensor.View[float32](x.Workspace[4*r.partFloats*part:])[:r.partFloats]
-	line, tmp, out := mem[:r.in[last]], mem[r.in[last]:2*r.in[last]], mem[2*r.in[last]:]
+	line, tmp, out := mem[:r.in[last]], mem[r.in[last]:2*r.in[last]], mem[2*r.in[last]:][:r.out[last]]
 	src, dst := newVec(r.dtype, x.In[0]), newVec(r.dtype, x.Out[0])
 	for row := lo; row < hi; row++ {
 		clear(line)

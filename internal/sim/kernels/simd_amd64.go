@@ -105,3 +105,24 @@ func clampRows(dst []float32, dstStep int, src []float32, srcStep, rows, n int, 
 		clampRowsPlain(dst, dstStep, src, srcStep, rows, n, bias, lo, hi)
 	}
 }
+
+//go:noescape
+func blendRow512(dst, a, b, x *float32, n int, w1, w2 float32)
+
+//go:noescape
+func blendRow256(dst, a, b, x *float32, n int, w1, w2 float32)
+
+// blendRow computes dst[i] = x[i]w1·a[i] + x[n+i]w1·a[n+i] + x[i]w2·b[i] + x[n+i]w2·b[n+i] in this order.
+func blendRow(dst, a, b, x []float32, w1, w2 float32) {
+	n := len(dst)
+	a, b, x = a[:2*n], b[:2*n], x[:2*n]
+	switch {
+	case n == 0:
+	case hasAVX512():
+		blendRow512(&dst[0], &a[0], &b[0], &x[0], n, w1, w2)
+	case hasAVX2():
+		blendRow256(&dst[0], &a[0], &b[0], &x[0], n, w1, w2)
+	default:
+		blendRowPlain(dst, a, b, x, w1, w2)
+	}
+}

@@ -35,4 +35,6 @@ func clampRows(dst []float32, dstStep int, src []float32, srcStep, rows, n int, 
 	clampRowsPlain(dst, dstStep, src, srcStep, rows, n, bias, lo, hi)
 }
 
+func blendRow(dst, a, b, x []float32, w1, w2 float32) { blendRowPlain(dst, a, b, x, w1, w2) }
+
 func fastMicros(order) []micro { return nil }

@@ -190,3 +190,13 @@ func clampRowsPlain(dst []float32, dstStep int, src []float32, srcStep, rows, n 
 		biasClampPlain(dst[r*dstStep:][:n], src[r*srcStep:], bias, lo, hi)
 	}
 }
+
+func blendRowPlain(dst, a, b, x []float32, w1, w2 float32) {
+	n := len(dst)
+	for i := range dst {
+		v := float32(float32(x[i]*w1) * a[i])
+		v += float32(float32(x[n+i]*w1) * a[n+i])
+		v += float32(float32(x[i]*w2) * b[i])
+		dst[i] = v + float32(float32(x[n+i]*w2)*b[n+i])
+	}
+}

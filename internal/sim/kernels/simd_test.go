@@ -106,6 +106,19 @@ func TestRows_paths(t *testing.T) {
 	}
 }
 
+func TestBlendRow_paths(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 13))
+	for n := range 70 {
+		a, b, x := hardNumbers(r, 2*n), hardNumbers(r, 2*n), hardNumbers(r, 2*n)
+		got, want := make([]float32, n+16), make([]float32, n+16)
+		blendRow(got[:n], a, b, x, 0.3, 0.7)
+		blendRowPlain(want[:n], a, b, x, 0.3, 0.7)
+		if i := sameBits(got, want); i >= 0 {
+			t.Fatalf("%d elements: element %d is %x, want %x", n, i, got[i], want[i])
+		}
+	}
+}
+
 func BenchmarkVectors(b *testing.B) {
 	x, y, z := make([]float32, 4096), make([]float32, 4096), make([]float32, 4096)
 	for i := range x {

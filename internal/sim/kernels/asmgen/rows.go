@@ -5,6 +5,7 @@ func rows(w *writer) {
 	padRows(w, "padRows", 1)
 	padRows(w, "padSecond", 2)
 	clampRows(w)
+	blendRow(w)
 }
 
 // tailMask prepares the mask of the last CX%n elements of a row, n elements to a vector: K1, or register 7.
