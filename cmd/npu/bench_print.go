@@ -120,8 +120,16 @@ func (o *benchOptions) notesOnce(notes []string) error {
 	return nil
 }
 
-// printPlots prints the pictures of the families that were run.
+// printPlots prints the pictures of the families that were run, and the conditions of the run.
 func (o *benchOptions) printPlots(families []bench.Family, list []bench.Series, opt bench.Options) error {
+	if err := o.plots(families, list, opt); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(o.out, "\n%s\n", conditionText(bench.Conditions(opt), o.count))
+	return err
+}
+
+func (o *benchOptions) plots(families []bench.Family, list []bench.Series, opt bench.Options) error {
 	width := 100
 	if o.width > 0 {
 		width = o.width
@@ -139,6 +147,5 @@ func (o *benchOptions) printPlots(families []bench.Family, list []bench.Series, 
 		}
 		list = list[len(f.Specs):]
 	}
-	_, err := fmt.Fprintf(o.out, "\n%s\n", conditionText(bench.Conditions(opt), o.count))
-	return err
+	return nil
 }

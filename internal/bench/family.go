@@ -20,11 +20,13 @@ func Families() []Family {
 		{"events", eventSpecs()},
 		{"launch", launchSpecs()},
 		{"copy", copySpecs()},
+		{"graph", graphSpecs()},
+		{"loop", loopSpecs()},
 	}
 }
 
 // Planned are the names of families that do not exist yet.
-func Planned() []string { return []string{"memory", "graph", "loop", "collective", "ipc"} }
+func Planned() []string { return []string{"memory", "collective", "ipc"} }
 
 // Select finds the families of these names; no name, or "all", is every one.
 func Select(names []string) ([]Family, error) {
