@@ -52,6 +52,7 @@ offline models, profiling data, dumps and logs.`,
 		newSocCmd(a),
 		newCompileCmd(a),
 		newTopCmd(a),
+		newPsCmd(a),
 		newBenchCmd(a),
 	)
 	for _, c := range commands(root) {

@@ -92,8 +92,8 @@ usage, 3 a file that cannot be read.`,
 	f.StringArrayVar(&o.inject, "inject", nil, "a fault to inject (not built yet)")
 	f.StringVar(&o.pmu, "pmu", "", "PMU event group (not built yet)")
 	f.StringVar(&o.dumpDir, "dump-dir", "", "where black box and core dump go (not built yet)")
-	f.BoolVar(&o.top, "top", false, "live screen while it runs (not built yet)")
-	f.BoolVar(&o.pace, "pace", false, "tie device time to wall time (not built yet)")
+	f.BoolVar(&o.top, "top", false, "live screen while it runs (leave it with q: the run goes on)")
+	f.BoolVar(&o.pace, "pace", false, "tie device time to wall time: never faster than the device would be")
 	_ = c.RegisterFlagCompletionFunc("soc", func(c *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		return completeSoc(c, nil, word)
 	}) // fails only for a flag that does not exist
@@ -201,7 +201,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	res, runErr := m.Run(ctx, r)
+	res, runErr := o.runModel(ctx, m, r)
 	return o.finish(m, r, res, expected, runErr)
 }
 

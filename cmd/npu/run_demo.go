@@ -24,7 +24,7 @@ func runDemo(ctx context.Context, o *runOptions, r model.RunOptions) error {
 	all := demo.Samples()
 	s := all[(o.seed+2)%uint64(len(all))]
 	r.Inputs = map[string]*tensor.Tensor{demo.Input: s.Image}
-	res, runErr := m.Run(ctx, r)
+	res, runErr := o.runModel(ctx, m, r)
 	if runErr == nil && !o.json {
 		if err := o.printDemo(s, res.Outputs); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"npu/internal/problem"
 	"npu/internal/program"
+	"npu/internal/runtime/ipc"
 	"npu/internal/sim/soc"
 	"npu/internal/trace/export"
 )
@@ -55,7 +56,11 @@ func runStream(ctx context.Context, o *runOptions) error {
 	if !o.policySet {
 		policy = p.Setup.Policy
 	}
-	res, runErr := p.Run(ctx, program.Options{Chip: chip, Policy: policy, Threads: o.threads})
+	var res *program.Result
+	runErr := o.watched(ctx, func(ctx context.Context) (err error) {
+		res, err = p.Run(ctx, program.Options{Chip: chip, Policy: policy, Threads: o.threads, RunDir: ipc.Path(os.Getenv), Pace: o.pace})
+		return err
+	})
 	if res == nil {
 		return runErr
 	}

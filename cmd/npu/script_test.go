@@ -25,6 +25,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("DATA", data)
+			e.Setenv("NPU_RUN_DIR", filepath.Join(e.WorkDir, ".run"))
 			return nil
 		},
 		Condition: func(c string) (bool, error) { return c == "data" && missing == nil, nil },

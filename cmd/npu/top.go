@@ -77,7 +77,7 @@ func runTop(ctx context.Context, o *topOptions) error {
 	if err != nil {
 		return err
 	}
-	src, warn, err := top.Open(o.replay, o.npuSMI, o.interval)
+	src, warn, err := top.Open(o.replay, o.npuSMI, listRuns, o.interval)
 	if err != nil {
 		return err
 	}

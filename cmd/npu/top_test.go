@@ -44,7 +44,7 @@ func startTopAs(t *testing.T, w, h int, smi string, command func(exe, fake strin
 	}
 	cmd := command(exe, fake)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8")
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "NPU_RUN_DIR="+filepath.Join(cmd.Dir, "run"))
 	p, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
 	if err != nil {
 		t.Skip("no pseudo-terminal: ", err)

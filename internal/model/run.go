@@ -25,6 +25,8 @@ type RunOptions struct {
 	Inputs     map[string]*tensor.Tensor // missing ones are random
 	Seed       uint64
 	Trace      bool // keep every task and host call in Result.Trace; without it only the sums are kept
+	RunDir     string // where the run shows itself to others, see runtime.Config; empty: nowhere
+	Pace       bool   // device time does not run ahead of wall time
 }
 
 // Result is what a run gave.
@@ -58,6 +60,7 @@ func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) 
 	}
 	rt, err := runtime.Open(runtime.Config{
 		Chip: o.Chip, Policy: o.Policy, TimingOnly: o.TimingOnly, Workers: o.Threads, Recorder: rec, Spans: o.Trace,
+		RunDir: o.RunDir, Program: m.Name, Pace: o.Pace,
 	})
 	if err != nil {
 		return nil, err

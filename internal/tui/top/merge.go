@@ -87,7 +87,9 @@ func (m *merged) Next(ctx context.Context, seq int) *Frame {
 	m.mu.Unlock()
 	var wait sync.WaitGroup
 	for i, s := range m.sources {
-		wait.Go(func() { s.Next(ctx, seqs[i]) })
+		if _, never := s.(None); !never {
+			wait.Go(func() { s.Next(ctx, seqs[i]) })
+		}
 	}
 	wait.Wait()
 	return m.Latest()

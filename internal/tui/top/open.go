@@ -7,9 +7,10 @@ import (
 	"npu/internal/smi"
 )
 
-// Open finds the sources of this machine: a recording if one is named, else npu-smi. warn is about a recording that is
-// damaged behind some frame. A machine without npu-smi is no error: its source says so.
-func Open(recording, npuSMI string, interval time.Duration) (src Source, warn, err error) {
+// Open finds the sources of this machine: a recording if one is named, else npu-smi and the runs of this tool that list
+// gives; nil for none. warn is about a recording that is damaged behind some frame. A machine without npu-smi is no
+// error: its source says so.
+func Open(recording, npuSMI string, list Lister, interval time.Duration) (src Source, warn, err error) {
 	if recording != "" {
 		r, warn, err := OpenRecording(recording)
 		if err != nil {
@@ -21,9 +22,14 @@ func Open(recording, npuSMI string, interval time.Duration) (src Source, warn, e
 	var missing *smi.Fault
 	switch {
 	case errors.As(err, &missing):
-		return NewNone(smiName, missing.Says, missing.Try), nil, nil
+		src = NewNone(smiName, missing.Says, missing.Try)
 	case err != nil:
 		return nil, nil, err
+	default:
+		src = NewSMI(path, interval)
 	}
-	return NewSMI(path, interval), nil, nil
+	if list != nil {
+		src = Merge(src, NewRuns(list, interval))
+	}
+	return src, nil, nil
 }
