@@ -45,6 +45,7 @@ CREATE TABLE ENUM_API_TYPE (id INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY, value TEXT);
 CREATE TABLE TASK (startNs INTEGER, endNs INTEGER, deviceId INTEGER, connectionId INTEGER, globalTaskId INTEGER, globalPid INTEGER, taskType INTEGER, contextId INTEGER, streamId INTEGER, taskId INTEGER, modelId INTEGER);
 CREATE TABLE COMPUTE_TASK_INFO (name INTEGER, globalTaskId INTEGER PRIMARY KEY, blockNum INTEGER, mixBlockNum INTEGER, taskType INTEGER, opType INTEGER, inputFormats INTEGER, inputDataTypes INTEGER, inputShapes INTEGER, outputFormats INTEGER, outputDataTypes INTEGER, outputShapes INTEGER, attrInfo INTEGER, opState INTEGER, hf32Eligible INTEGER);
+CREATE TABLE COMMUNICATION_OP (opName INTEGER, startNs INTEGER, endNs INTEGER, connectionId INTEGER, groupName INTEGER, opId INTEGER PRIMARY KEY, relay INTEGER, retry INTEGER, dataType INTEGER, algType INTEGER, count NUMERIC, opType INTEGER, deviceId INTEGER);
 CREATE TABLE MEMCPY_INFO (globalTaskId INTEGER, size INTEGER, memcpyOperation INTEGER);
 CREATE TABLE CANN_API (startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER, connectionId INTEGER PRIMARY KEY, name INTEGER);
 CREATE TABLE TASK_PMU_INFO (globalTaskId INTEGER, name INTEGER, value NUMERIC);
@@ -151,12 +152,21 @@ func (d *database) tasks() error {
 	compute, close2, err2 := d.insert("COMPUTE_TASK_INFO", 15)
 	copies, close3, err3 := d.insert("MEMCPY_INFO", 3)
 	pmu, close4, err4 := d.insert("TASK_PMU_INFO", 3)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	op, close5, err5 := d.insert("COMMUNICATION_OP", 13)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	na := d.str("N/A")
 	links := connections(d.t)
 	for i, k := range d.t.Tasks.All() {
+		if links[i] == alone {
+			if k.Kind == trace.Communication { // its pieces have rows of their own
+				if err := op(d.str(d.t.Label(&k)), k.Start, k.End, int64(-1), d.str(fmt.Sprint(k.Stream)), int64(i), int64(0), int64(0), int64(255), na, int64(0), d.str(d.t.String(k.Op)), int64(k.Device)); err != nil {
+					return err
+				}
+			}
+			continue
+		}
 		connection := int64(-1)
 		if links[i] > 0 {
 			connection = int64(links[i])
@@ -177,7 +187,7 @@ func (d *database) tasks() error {
 			return err
 		}
 	}
-	return errors.Join(close1(), close2(), close3(), close4())
+	return errors.Join(close1(), close2(), close3(), close4(), close5())
 }
 
 // counters writes the cycles of a kernel as the vendor's metrics: a total, and ratios to it.

@@ -66,6 +66,9 @@ func contextOf(k *trace.Task) int64 {
 	return none
 }
 
+// alone is the connection of a part whose task is not on its stream: a collective operation as a whole, say.
+const alone = -1
+
 // connections numbers the calls from 1 and gives each task the number of its call, 0 for none. Parts of a task have its
 // number.
 func connections(t *trace.Trace) []int32 {
@@ -84,8 +87,10 @@ func connections(t *trace.Trace) []int32 {
 		k := key{streamKey{t.Tasks.Device.At(i), t.Tasks.Stream.At(i)}, t.Tasks.Task.At(i)}
 		if t.Tasks.Flags.At(i)&trace.FlagPart == 0 {
 			last[k] = out[i]
+		} else if connection, ok := last[k]; ok {
+			out[i] = connection
 		} else {
-			out[i] = last[k]
+			out[i] = alone
 		}
 	}
 	return out

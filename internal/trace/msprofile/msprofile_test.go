@@ -106,7 +106,8 @@ func TestWrite_parts(t *testing.T) {
 	k := trace.Task{Submit: 5, Ready: 10, Start: 10, End: 30, Stream: 3, Task: 9, Thread: 1, Kind: trace.KernelMix, Engine: trace.EngineCube, Name: r.Intern("mix")}
 	part := k
 	part.Start, part.End, part.Flags = 12, 28, trace.FlagPart|trace.FlagNoSubmit
-	r.Tasks([]trace.Task{k, part})
+	whole := trace.Task{Start: 10, End: 30, Stream: 1 << 30, Kind: trace.Communication, Name: r.Intern("hcom_allReduce_"), Flags: trace.FlagPart}
+	r.Tasks([]trace.Task{k, part, whole})
 	r.Spans([]trace.Span{{Start: 1, End: 5, Thread: 1, Stream: 3, Task: 9, Name: r.Intern("launch")}})
 	tr := r.Finish()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -119,7 +120,7 @@ func TestWrite_parts(t *testing.T) {
 	}
 	f.Close()
 	got, err := profdb.Read(context.Background(), path)
-	if err != nil || got.Tasks.Len() != 2 || got.Tasks.Flags.At(0)&trace.FlagPart != 0 || got.Tasks.Flags.At(1)&trace.FlagPart == 0 {
+	if err != nil || got.Tasks.Len() != 3 || got.Tasks.Flags.At(0)&trace.FlagPart != 0 || got.Tasks.Kind.At(1) != trace.Communication || got.Tasks.Flags.At(1)&got.Tasks.Flags.At(2)&trace.FlagPart == 0 {
 		t.Errorf("%v, %+v", err, got)
 	}
 	var b bytes.Buffer
