@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -107,14 +108,11 @@ func (o *runOptions) unbuilt() error {
 		name string
 	}{
 		{o.sanitize, "--sanitize"}, {len(o.inject) > 0, "--inject"}, {o.pmu != "", "--pmu"},
-		{o.dumpDir != "", "--dump-dir"}, {o.top, "--top"}, {o.pace, "--pace"},
+		{o.dumpDir != "", "--dump-dir"},
 	} {
 		if f.set {
 			return problem.Usagef("%s is not built yet: run without it", f.name)
 		}
-	}
-	if o.streamCount != "auto" && o.streamCount != "1" {
-		return problem.Usagef("--streams %s: parallel branches on several streams are not built yet: leave it out, or give 1", o.streamCount)
 	}
 	return nil
 }
@@ -125,6 +123,13 @@ func (o *runOptions) options() (model.RunOptions, error) {
 		TimingOnly: o.timingOnly, Seed: o.seed, Trace: o.trace != ""}
 	if err := o.unbuilt(); err != nil {
 		return r, err
+	}
+	if o.streamCount != "auto" {
+		n, err := strconv.Atoi(o.streamCount)
+		if err != nil || n < 1 {
+			return r, problem.Usagef("--streams %q: expected auto or a number from 1", o.streamCount)
+		}
+		r.Streams = n
 	}
 	switch {
 	case r.Mode != model.Eager && r.Mode != model.Sunk:

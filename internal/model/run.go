@@ -20,11 +20,12 @@ type RunOptions struct {
 	Loop       Loop
 	Iterations int
 	Policy     sim.Policy
+	Streams    int // for parallel branches of a sunk model, at most; 0: as many as pay
 	Threads    int // host threads for the arithmetic
 	TimingOnly bool
 	Inputs     map[string]*tensor.Tensor // missing ones are random
 	Seed       uint64
-	Trace      bool // keep every task and host call in Result.Trace; without it only the sums are kept
+	Trace      bool   // keep every task and host call in Result.Trace; without it only the sums are kept
 	RunDir     string // where the run shows itself to others, see runtime.Config; empty: nowhere
 	Pace       bool   // device time does not run ahead of wall time
 }
@@ -89,7 +90,7 @@ func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *
 	if err != nil {
 		return err
 	}
-	lo := LoadOptions{Mode: o.Mode}
+	lo := LoadOptions{Mode: o.Mode, Streams: o.Streams}
 	n := max(1, o.Iterations)
 	executions := n
 	if o.Loop == SinkLoop {

@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"npu/internal/model/plan"
 	"npu/internal/problem"
@@ -34,6 +36,11 @@ type LoadOptions struct {
 	Mode Mode
 	// SinkIterations > 0 makes one execution of the sunk model run so many iterations, counted on the device.
 	SinkIterations int
+	// Streams is how many streams parallel branches of a sunk model are spread over, at most; 0 leaves it to the loader.
+	Streams int
+	// Weights and Features are device memory of another session of the same model, loaded on as many streams: its weights
+	// are shared, and so is its work memory as long as the two do not run at the same time. 0 allocates.
+	Weights, Features runtime.Ptr
 }
 
 // Session is a model on a device: weights resident, features, inputs and outputs in device memory, kernels loaded and,
@@ -48,7 +55,11 @@ type Session struct {
 	inputs  []runtime.Ptr
 	outputs []runtime.Ptr
 	launch  map[*plan.Step]*launch
+	streams *plan.Streams
+	buffers []plan.Buffer // with the places that this session has them at
+	owned   []runtime.Ptr // to be freed
 	sunk    *runtime.Model
+	patches patches
 	counter runtime.Ptr // iteration counter and limit of a sunk loop
 	turns   int
 }
@@ -67,12 +78,15 @@ func (m *Model) Load(th *runtime.Thread, o LoadOptions) (*Session, error) {
 		return nil, err
 	}
 	p := m.Plan
+	s.streams = m.assign(th.Runtime().Chip(), o)
+	s.buffers = slices.Clone(p.Buffers)
+	s.weights, s.feature = o.Weights, o.Features
 	for _, r := range []struct {
 		to *runtime.Ptr
 		n  int64
 	}{{&s.weights, p.Memory.WeightBytes}, {&s.feature, p.Memory.FeatureBytes}} {
-		if r.n > 0 {
-			if *r.to, err = th.Malloc(r.n); err != nil {
+		if r.n > 0 && *r.to == 0 {
+			if *r.to, err = s.malloc(r.n); err != nil {
 				return nil, err
 			}
 		}
@@ -83,8 +97,10 @@ func (m *Model) Load(th *runtime.Thread, o LoadOptions) (*Session, error) {
 	if s.outputs, err = s.ports(p.Outputs); err != nil {
 		return nil, err
 	}
-	if err := s.loadWeights(); err != nil {
-		return nil, err
+	if o.Weights == 0 {
+		if err := s.loadWeights(); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.loadKernels(p.Steps); err != nil {
 		return nil, err
@@ -101,16 +117,44 @@ func (s *Session) ports(list []plan.Port) ([]runtime.Ptr, error) {
 	out := make([]runtime.Ptr, len(list))
 	for i, p := range list {
 		var err error
-		if out[i], err = s.th.Malloc(max(1, p.Bytes)); err != nil {
+		if out[i], err = s.malloc(max(1, p.Bytes)); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
 	return out, nil
 }
 
+// malloc allocates memory that Unload frees.
+func (s *Session) malloc(n int64) (runtime.Ptr, error) {
+	p, err := s.th.Malloc(n)
+	if err == nil {
+		s.owned = append(s.owned, p)
+	}
+	return p, err
+}
+
+// Memory is where the weights and the work memory of the session lie, for LoadOptions of another one.
+func (s *Session) Memory() (weights, features runtime.Ptr) { return s.weights, s.feature }
+
+// Streams is how many streams the sunk model has; 1 in eager mode.
+func (s *Session) Streams() int { return len(s.streams.Lanes) }
+
+// Unload waits for what was executed and frees the session's memory on the device. Sessions that share it must be
+// unloaded before.
+func (s *Session) Unload() error {
+	err := s.Wait()
+	if s.sunk != nil {
+		err = cmp.Or(err, s.th.DestroyModel(s.sunk))
+	}
+	for _, p := range s.owned {
+		err = cmp.Or(err, s.th.Free(p))
+	}
+	return cmp.Or(err, s.th.DestroyStream(s.stream))
+}
+
 // addr is the device address of a buffer.
 func (s *Session) addr(buffer int) runtime.Ptr {
-	b := &s.m.Plan.Buffers[buffer]
+	b := &s.buffers[buffer]
 	switch b.Region {
 	case plan.Weights:
 		return s.weights + runtime.Ptr(b.Offset)
@@ -188,7 +232,7 @@ func (s *Session) loadKernel(st *plan.Step) (*launch, error) {
 	}
 	// More arguments than a launch carries: they get a block of their own, written once.
 	if len(l.args) > sim.ArgWords && s.mode == Eager {
-		block, err := s.th.Malloc(int64(8 * len(l.args)))
+		block, err := s.malloc(int64(8 * len(l.args)))
 		if err != nil {
 			return nil, err
 		}
@@ -205,10 +249,11 @@ func (s *Session) loadKernel(st *plan.Step) (*launch, error) {
 	return l, nil
 }
 
-// sink writes the steps into a model of the device. A sunk loop counts in a device word:
+// sink writes the steps into a model of the device. Each of their streams is one of the model's; the first one begins
+// and ends an execution. A sunk loop counts in a device word:
 //
 //	head:  counter = 0, start body
-//	body:  …steps…, counter += 1; if counter < limit start again and stop here; end
+//	body:  start the other streams, …steps…, wait for them, counter += 1; if counter < limit start again and stop here; end
 //	again: start body
 func (s *Session) sink() error {
 	b, err := s.th.BuildModel()
@@ -217,12 +262,16 @@ func (s *Session) sink() error {
 	}
 	head := b.Stream(true)
 	if s.turns == 0 {
-		s.steps(b, head, s.m.Plan.Steps)
+		list := []*runtime.SunkStream{head}
+		for range s.streams.Lanes[1:] {
+			list = append(list, b.Stream(true))
+		}
+		s.spread(b, list)
 		head.End()
 		s.sunk, err = b.Build(s.name())
 		return err
 	}
-	if s.counter, err = s.th.Malloc(16); err != nil {
+	if s.counter, err = s.malloc(16); err != nil {
 		return err
 	}
 	err = s.th.Upload(s.counter, 16, func(dst []byte) { binary.LittleEndian.PutUint64(dst[8:], uint64(s.turns)) })
@@ -232,13 +281,42 @@ func (s *Session) sink() error {
 	body, again := b.Stream(false), b.Stream(false)
 	head.WriteValue(s.counter, 0)
 	head.Active(body)
-	s.steps(b, body, s.m.Plan.Steps)
+	list := []*runtime.SunkStream{body}
+	for range s.streams.Lanes[1:] {
+		x := b.Stream(false)
+		body.Active(x)
+		list = append(list, x)
+	}
+	s.spread(b, list)
 	body.AddValue(s.counter, 1)
 	body.Switch(s.counter, sim.Less, s.counter+8, again)
 	body.End()
 	again.Active(body)
 	s.sunk, err = b.Build(s.name())
 	return err
+}
+
+// spread puts the steps on their streams, with the notifies between them.
+func (s *Session) spread(b *runtime.ModelBuilder, list []*runtime.SunkStream) {
+	x := s.streams
+	notifies := make([]int, x.Notifies)
+	for i := range notifies {
+		notifies[i] = b.Notify()
+	}
+	for l, lane := range x.Lanes {
+		for _, i := range lane.Steps {
+			for _, n := range x.Waits[i] {
+				list[l].Wait(notifies[n])
+			}
+			s.steps(b, list[l], s.m.Plan.Steps[i:i+1])
+			for _, n := range x.Records[i] {
+				list[l].Record(notifies[n])
+			}
+		}
+	}
+	for _, n := range x.Join {
+		list[0].Wait(notifies[n])
+	}
 }
 
 func (s *Session) name() string {
@@ -254,9 +332,11 @@ func (s *Session) steps(b *runtime.ModelBuilder, st *runtime.SunkStream, steps [
 		switch x.Kind {
 		case plan.Launch:
 			l := s.launch[x]
-			st.Launch(l.kernel, l.args)
+			s.patches.launch(s, st.Launch(l.kernel, l.args), x)
 		case plan.Copy:
-			st.Copy(x.Name, s.addr(x.Out[0].Buffer), s.addr(x.In[0].Buffer), x.Out[0].Bytes)
+			n := st.Copy(x.Name, s.addr(x.Out[0].Buffer), s.addr(x.In[0].Buffer), x.Out[0].Bytes)
+			s.patches.add(s, n, 0, x.Out[0].Buffer)
+			s.patches.add(s, n, 1, x.In[0].Buffer)
 		case plan.Branch:
 			els, then := b.Label(), b.Label()
 			end := b.Label()
@@ -275,6 +355,9 @@ func (s *Session) steps(b *runtime.ModelBuilder, st *runtime.SunkStream, steps [
 // at a branch the host waits and reads the condition.
 func (s *Session) Execute() error {
 	if s.mode == Sunk {
+		if err := s.patches.apply(s); err != nil {
+			return err
+		}
 		return s.th.ExecuteModel(s.sunk, s.stream)
 	}
 	return s.eager(s.m.Plan.Steps)

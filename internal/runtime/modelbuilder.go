@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"npu/internal/sim"
@@ -49,13 +48,16 @@ func (s *SunkStream) Launch(k *Kernel, args []uint64) int {
 	return n
 }
 
-// Copy adds a copy within the device, named for the trace.
-func (s *SunkStream) Copy(name string, dst, src Ptr, n int64) {
+// Copy adds a copy within the device, named for the trace. It returns its number, as Launch does.
+func (s *SunkStream) Copy(name string, dst, src Ptr, n int64) int {
 	t := copyTask(dst, src, n, trace.DeviceToDevice)
 	if err := s.b.th.port.Call(func() { t.Name = s.b.th.rt.strings.Intern(name) }); err != nil {
 		s.b.keep(err)
 	}
-	s.add(t)
+	i := len(s.b.m.launches)
+	s.l.add(node{task: t, launch: i})
+	s.b.m.launches = append(s.b.m.launches, nil)
+	return i
 }
 
 // WriteValue stores a 64-bit word; AddValue adds to it.
@@ -154,18 +156,11 @@ func (b *ModelBuilder) Build(name string) (m *Model, err error) {
 	}
 	for _, l := range b.m.lanes {
 		for i := range l.nodes {
-			if n := &l.nodes[i]; n.replace {
+			if n := &l.nodes[i]; n.replace || n.task.Kind == trace.Memcpy {
+				n.lane, n.index = l, i
 				b.m.launches[n.launch] = n
 			}
 		}
 	}
 	return b.m, nil
-}
-
-// SetArg changes one argument word of a launch of the sunk model, on the device; the model must not be executing.
-func (th *Thread) SetArg(m *Model, launch, word int, v uint64) error {
-	off := Ptr(m.launches[launch].argOff + 8*word)
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	return th.MemcpyFromHost(m.args+off, b[:])
 }

@@ -42,3 +42,8 @@ func (in *Instance) Disable(queue int, pos uint64) {
 	d[0] = d[0]&^0xff | uint64(trace.Nop)
 	d[5] = 0
 }
+
+// Readdress replaces operand A or B (word 0 or 1) of a task of the instance's program. Call it as Patch.
+func (in *Instance) Readdress(queue int, pos uint64, word int, v uint64) {
+	in.queues[queue].ring[pos][5+word] = v
+}

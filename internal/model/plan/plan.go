@@ -109,6 +109,9 @@ const (
 	Tail  = 32
 )
 
+// AddressAlign is what addresses of inputs and outputs that the caller provides must be a multiple of.
+const AddressAlign = 32
+
 // padded is the room that n bytes take in a region.
 func padded(n int64) int64 { return ((n+31)/32*32 + Tail + Align - 1) / Align * Align }
 
