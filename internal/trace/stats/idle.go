@@ -39,13 +39,13 @@ func (s *streamSum) add(k *trace.Task) {
 	if occupies(k) {
 		s.BusyNs += k.End - k.Start
 	}
-	s.Idle.add(waited(k, s.free))
+	s.Idle.add(Waited(k, s.free))
 	s.free = max(s.free, k.End)
 }
 
-// waited splits the time from free, when the stream had nothing left to do, to the start of k. The run time of a wait
+// Waited splits the time from free, when the stream had nothing left to do, to the start of k. The run time of a wait
 // is waiting as well.
-func waited(k *trace.Task, free int64) Idle {
+func Waited(k *trace.Task, free int64) Idle {
 	var i Idle
 	if k.Flags&trace.FlagNoSubmit != 0 {
 		i.UnknownNs = max(k.Start-free, 0)

@@ -210,7 +210,7 @@ func (b *Buffer) String(t *theme.Theme) string {
 
 // plainGround reports whether a blank of this role looks like no cell at all.
 func plainGround(r theme.Role) bool {
-	return r != theme.Brand && r != theme.Fault && r&theme.Selected == 0
+	return r != theme.Brand && r != theme.Fault && r < theme.Slab0 && r&theme.Selected == 0
 }
 
 // Width is the number of columns that Text uses for s.

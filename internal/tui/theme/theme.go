@@ -65,11 +65,30 @@ const (
 	Mem7
 	Power
 	Heat
+	Tint0 // what a slice of a timeline is, as a line
+	Tint1
+	Tint2
+	Tint3
+	Tint4
+	Tint5
+	Tint6
+	Tint7
+	Slab0 // the same as a ground, with its name on it
+	Slab1
+	Slab2
+	Slab3
+	Slab4
+	Slab5
+	Slab6
+	Slab7
 	roles
 )
 
 // Steps is the number of roles in the Util and Mem ramps.
 const Steps = 8
+
+// Tints is the number of Tint and of Slab roles. Their order is that in which they are told apart best.
+const Tints = 8
 
 // UtilRamp and MemRamp are the role for a share of 0 to 1.
 func UtilRamp(share float64) Role { return Util0 + step(share) }

@@ -66,6 +66,20 @@ func TestContrast(t *testing.T) {
 	}
 }
 
+// A name on a slab can be read.
+func TestSlabs(t *testing.T) {
+	for name, l := range map[string]*[roles]look{"dark": &dark, "light": &bright} {
+		for r := Slab0; r < Slab0+Tints; r++ {
+			if c := contrast(l[r].fg.rgb, l[r].bg.rgb); c < 4 {
+				t.Errorf("%s: slab %d: contrast %.2f", name, r-Slab0, c)
+			}
+			if l[r].fg.ansi == l[r].bg.ansi || l[r].bg.rgb != l[r-Slab0+Tint0].fg.rgb {
+				t.Errorf("%s: slab %d does not fit its tint", name, r-Slab0)
+			}
+		}
+	}
+}
+
 // The ramps tell more from less to those who do not tell red from green: seen with deuteranopia, each step is lighter (on
 // dark) or darker (on light) than two steps before, or bluer-to-yellower by a clear amount.
 func TestRamps(t *testing.T) {
