@@ -413,3 +413,33 @@ func TestOptimize_disable(t *testing.T) {
 		t.Errorf("unknown pass: %v", err)
 	}
 }
+
+// A model that compares floats for equality keeps its bits: nothing is folded into weights.
+func TestOptimize_equality(t *testing.T) {
+	for _, equal := range []bool{false, true} {
+		g := convert(t, func(b *onnx.Builder) {
+			b.Input("x", tensor.Float32, "1,2,4,4")
+			b.Floats("w", tensor.Shape{3, 2, 1, 1})
+			b.Scalar("k", 0.3)
+			b.Node("Conv", "x w", "c", nil)
+			b.Node("Mul", "c k", "y", nil)
+			b.Output("y", tensor.Float32, "1,3,4,4")
+			if equal {
+				b.Node("MaxPool", "y", "m", attrs{"kernel_shape": []int64{3, 3}, "pads": []int64{1, 1, 1, 1}})
+				b.Node("Equal", "y m", "e", nil)
+				b.Output("e", tensor.Bool, "1,3,4,4")
+			}
+		})
+		infer(t, g, nil)
+		want := eval(t, g, ramps(t, g))
+		if _, err := graph.Optimize(g, graph.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if left := graph.Ops(g)["Mul"]; left == 0 == equal {
+			t.Errorf("equality %v: %d Mul left", equal, left)
+		}
+		if got := eval(t, g, ramps(t, g)); equal {
+			same(t, got, want, 0)
+		}
+	}
+}

@@ -11,30 +11,25 @@ import "math"
 // twice, which shows only where the first rounding hit the middle between two float32 (or the result is denormal);
 // there the sum is rounded to odd first, which keeps on which side of the middle it was.
 func fma32(a, b, c float32) float32 {
-	p, d := float64(a)*float64(b), float64(c)
-	s := p + d
-	u := math.Float64bits(s)
-	const lowBits, middle, least = 1<<29 - 1, 1 << 28, 897 << 52
-	if u&lowBits == middle || u<<1-1 < least<<1-1 {
-		return float32(roundToOdd(p, d, s))
+	s := float64(a)*float64(b) + float64(c)
+	if u := math.Float64bits(s); u&(1<<29-1) == 1<<28 || u<<1-1 < 897<<53-1 {
+		return fmaToOdd(a, b, c)
 	}
 	return float32(s)
 }
 
-// roundToOdd turns s, the sum of p and d rounded to nearest, into the sum rounded to the neighbour with an odd last
-// bit where it is not exact.
-func roundToOdd(p, d, s float64) float64 {
+// fmaToOdd rounds the exact sum to the neighbour with an odd last bit first.
+func fmaToOdd(a, b, c float32) float32 {
+	p, d := float64(a)*float64(b), float64(c)
+	s := p + d
 	t := s - p
 	rest := (p - (s - t)) + (d - t)
-	if rest == 0 || rest != rest {
-		return s
-	}
 	u := math.Float64bits(s)
-	if u&1 != 0 {
-		return s
+	if rest == 0 || rest != rest || u&1 != 0 {
+		return float32(s)
 	}
 	if (rest > 0) == (s > 0) {
-		return math.Float64frombits(u + 1)
+		return float32(math.Float64frombits(u + 1))
 	}
-	return math.Float64frombits(u - 1)
+	return float32(math.Float64frombits(u - 1))
 }
