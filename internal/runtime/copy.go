@@ -17,6 +17,13 @@ func (rt *Runtime) where(p Ptr, n int64) (d *Device, ok bool) {
 			return d, true
 		}
 	}
+	if hw := rt.machine.Reserved(uint64(p)); hw != nil {
+		for _, d := range rt.devices {
+			if d.hw == hw {
+				return d, true
+			}
+		}
+	}
 	return nil, false
 }
 
@@ -54,6 +61,13 @@ func (th *Thread) MemcpyAsync(dst, src Ptr, n int64, s *Stream) error {
 	if err := th.reach(s.dev, dst, src, callMemcpyAsync); err != nil {
 		return err
 	}
+	for limit := taskLimit(dir); n > limit; n -= limit {
+		t := copyTask(dst, src, limit, dir)
+		if err := th.submit(s, &t, nil, callMemcpyAsync); err != nil {
+			return err
+		}
+		dst, src = dst+Ptr(limit), src+Ptr(limit)
+	}
 	t := copyTask(dst, src, n, dir)
 	return th.submit(s, &t, nil, callMemcpyAsync)
 }
@@ -62,27 +76,43 @@ func copyTask(dst, src Ptr, n int64, dir trace.Dir) sim.Task {
 	return sim.Task{Kind: trace.Memcpy, Engine: trace.EngineDMA, Dir: dir, A: uint64(dst), B: uint64(src), C: uint64(n)}
 }
 
-// MemcpyFromHost copies pageable host memory to the device. With a stream it is the asynchronous call on pageable
-// memory: the stream is synchronised, then the copy is made, and the memory can be changed at once
-// (aclrtMemcpy, aclrtMemcpyAsync with pageable memory).
+// MemcpyFromHost copies pageable host memory to the device, through pinned memory of the runtime's; src can be changed
+// when it returns (aclrtMemcpy). It waits for no stream.
 func (th *Thread) MemcpyFromHost(dst Ptr, src []byte) error {
 	if err := th.unsafeCall(callMemcpy); err != nil {
 		return err
 	}
-	return th.copySync(callMemcpy, int64(len(src)), func(stage HostMem) sim.Task {
-		copy(stage.Bytes, src)
-		return copyTask(dst, stage.Addr, int64(len(src)), trace.HostToDevice)
-	}, nil)
+	for len(src) > 0 {
+		n := min(len(src), busTask)
+		err := th.copySync(callMemcpy, int64(n), func(stage HostMem) sim.Task {
+			copy(stage.Bytes, src[:n])
+			return copyTask(dst, stage.Addr, int64(n), trace.HostToDevice)
+		}, nil)
+		if err != nil {
+			return err
+		}
+		dst, src = dst+Ptr(n), src[n:]
+	}
+	return nil
 }
 
-// MemcpyToHost copies device memory to pageable host memory (aclrtMemcpy). It waits for no stream.
+// MemcpyToHost copies device memory to pageable host memory, through pinned memory of the runtime's (aclrtMemcpy). It
+// waits for no stream.
 func (th *Thread) MemcpyToHost(dst []byte, src Ptr) error {
 	if err := th.unsafeCall(callMemcpy); err != nil {
 		return err
 	}
-	return th.copySync(callMemcpy, int64(len(dst)), func(stage HostMem) sim.Task {
-		return copyTask(stage.Addr, src, int64(len(dst)), trace.DeviceToHost)
-	}, func(stage HostMem) { copy(dst, stage.Bytes) })
+	for len(dst) > 0 {
+		n := min(len(dst), busTask)
+		err := th.copySync(callMemcpy, int64(n), func(stage HostMem) sim.Task {
+			return copyTask(stage.Addr, src, int64(n), trace.DeviceToHost)
+		}, func(stage HostMem) { copy(dst[:n], stage.Bytes) })
+		if err != nil {
+			return err
+		}
+		dst, src = dst[n:], src+Ptr(n)
+	}
+	return nil
 }
 
 // Memcpy copies between device memory and pinned host memory and returns when it is done. It orders with no stream
@@ -104,6 +134,12 @@ func (th *Thread) Memcpy(dst, src Ptr, n int64) error {
 	}
 	if err := th.reach(ctx.dev, dst, src, callMemcpy); err != nil {
 		return err
+	}
+	for limit := taskLimit(dir); n > limit; n -= limit {
+		if err := th.copySync(callMemcpy, 0, func(HostMem) sim.Task { return copyTask(dst, src, limit, dir) }, nil); err != nil {
+			return err
+		}
+		dst, src = dst+Ptr(limit), src+Ptr(limit)
 	}
 	return th.copySync(callMemcpy, 0, func(HostMem) sim.Task { return copyTask(dst, src, n, dir) }, nil)
 }
@@ -168,10 +204,12 @@ func (th *Thread) copySync(c call, stage int64, task func(HostMem) sim.Task, don
 	}
 	var h HostMem
 	if stage > 0 {
-		if h, err = th.MallocHost(stage); err != nil {
+		if h, err = th.staging(stage, c); err != nil {
 			return err
 		}
-		defer func() { _ = th.FreeHost(h) }() // ours: it is known to be in use
+		if done == nil {
+			th.hostCopy(stage) // into the staging memory, before the device can begin
+		}
 	}
 	q, err := th.copyQueue(ctx, c)
 	if err != nil {
@@ -184,8 +222,33 @@ func (th *Thread) copySync(c call, stage int64, task func(HostMem) sim.Task, don
 	o, err := th.port.WaitQueue(q, sim.Everything, 0, c.ns)
 	if err = th.blocked(c.name, o.Fault, err); err == nil && done != nil {
 		done(h)
+		th.hostCopy(stage)
 	}
 	return err
+}
+
+// staging is n bytes of the thread's pinned memory for copies of pageable memory.
+func (th *Thread) staging(n int64, c call) (HostMem, error) {
+	if int64(len(th.stage.Bytes)) < n {
+		th.dropStage()
+		h, ok := th.rt.hostMem.take(max(n, leastStage))
+		if !ok {
+			return h, th.fail(OutOfMemory, c.name, fmt.Sprintf("no %d bytes of pinned memory for the copy", n), "free host memory")
+		}
+		th.stage = h
+	}
+	return HostMem{Addr: th.stage.Addr, Bytes: th.stage.Bytes[:n]}, nil
+}
+
+// leastStage is the size of the smallest staging memory in bytes.
+const leastStage = 64 << 10
+
+// dropStage gives the staging memory up; no copy uses it.
+func (th *Thread) dropStage() {
+	if th.stage.Bytes != nil {
+		th.rt.hostMem.give(th.stage)
+		th.stage = HostMem{}
+	}
 }
 
 // copyQueue is the thread's hidden queue for synchronous copies in the address space of ctx. It belongs to no failure

@@ -179,3 +179,31 @@ func (m *memory) reclaim() {
 
 // recordedUse is a stream that a block was said to be used on.
 type recordedUse struct{ stream *Stream }
+
+// recordUse notes that s uses a block.
+func (m *memory) recordUse(addr uint64, s *Stream) {
+	for _, u := range m.uses[addr] {
+		if u.stream == s {
+			return
+		}
+	}
+	m.uses[addr] = append(m.uses[addr], recordedUse{s})
+}
+
+// free gives a block back as its user wants it: when its tasks have passed, or at once in strict mode. It says whether
+// addr was a block in use.
+func (m *memory) free(addr uint64, d *Device) bool {
+	if len(m.pools) > 0 && m.freePooled(addr) {
+		return true
+	}
+	if !m.strict.on.Load() {
+		return m.freeLater(addr, d)
+	}
+	b, ok := m.pool.At(addr)
+	if !ok || b.Leaving {
+		return false
+	}
+	m.strict.check(b, d)
+	m.release(addr)
+	return true
+}

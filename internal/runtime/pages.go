@@ -14,6 +14,11 @@ type memory struct {
 	users  []*Context // by the tag of their blocks; 0 is the runtime itself
 	frees  pendingFrees
 	uses   map[uint64][]recordedUse // by block, see RecordUse
+	strict strictLog
+
+	virtual   []*reservation // see ReserveAddress
+	elsewhere *pageTable     // of physical memory: it is accounted for, but lies in files of its own
+	pools     []*StreamPool
 }
 
 // pageTable is an address space on the device.
@@ -118,6 +123,11 @@ func (m *memory) freeTable(t *pageTable) {
 // reset frees everything that the process has on the device.
 func (m *memory) reset() {
 	m.frees.drop()
+	m.endVirtual()
+	for _, p := range m.pools {
+		p.destroyed = true
+	}
+	m.pools = nil
 	var list []uint64
 	m.pool.All(func(b mempool.Block) bool {
 		list = append(list, b.Addr)

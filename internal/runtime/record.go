@@ -33,6 +33,9 @@ func (th *Thread) RecordEvent(e *Event, s *Stream) error {
 	}
 	e.uses.Add(1)
 	th.order(&e.recordAt, &e.waitAt)
+	if th.rt.hostMem.order.on.Load() {
+		th.noteRecord(e, s)
+	}
 	return th.submit(s, &sim.Task{Kind: trace.EventRecord, A: hw.ID(), B: e.gen.Add(1)}, nil, callRecordEvent)
 }
 
@@ -106,6 +109,9 @@ func (th *Thread) waitEvent(s *Stream, e *Event, limit int64) error {
 		return nil
 	}
 	e.uses.Add(1)
+	if th.rt.hostMem.order.on.Load() {
+		th.noteWait(e, s)
+	}
 	return th.submit(s, &sim.Task{Kind: trace.EventWait, A: hw.ID(), B: gen, C: uint64(limit)}, nil, callWaitEvent)
 }
 
@@ -152,6 +158,9 @@ func (th *Thread) submit(s *Stream, t *sim.Task, args []uint64, c call) error {
 	pos, err := th.port.Submit(s.q, &th.task, args, c.ns)
 	if err != nil {
 		return th.blocked(c.name, nil, err)
+	}
+	if s.dev.memory.strict.on.Load() {
+		s.dev.memory.strict.note(s, pos, t, args)
 	}
 	if th.rt.spans {
 		th.span(c, start, s, pos, nil)

@@ -52,7 +52,9 @@ func (th *Thread) syncStream(s *Stream, timeout int64) (err error) {
 	if err := th.notSunk(s, callSyncStream); err != nil {
 		return err
 	}
-	return th.waitStream(s, timeout, callSyncStream)
+	err = th.waitStream(s, timeout, callSyncStream)
+	th.settlePools(s.dev)
+	return err
 }
 
 // waitStream waits for everything on s. A stream of another context can be waited for as well.
@@ -136,6 +138,7 @@ func (th *Thread) syncDevice(timeout int64) (err error) {
 		}
 	}
 	th.port.Spend(callSyncDevice.ns)
+	th.settlePools(ctx.dev)
 	return first
 }
 

@@ -20,6 +20,8 @@ type Thread struct {
 	recent []*Error
 	spans  []hostSpan
 	copyQ  *Stream // hidden stream of synchronous copies
+	stage  HostMem // pinned memory that copies of pageable memory go through
+	mem    *memoryCall
 	report atomic.Pointer[reporter]
 	mode   CaptureMode // which captures forbid its unsafe calls
 	task   sim.Task    // scratch of launches, so that they allocate nothing
@@ -55,6 +57,7 @@ func (th *Thread) Detach() { th.detach(nil) }
 func (th *Thread) detach(last func()) {
 	th.flushSpans()
 	th.dropCopyStream()
+	th.dropStage()
 	th.port.Detach(last)
 }
 
@@ -62,7 +65,7 @@ func (th *Thread) detach(last func()) {
 func (th *Thread) setContext(c *Context) {
 	th.ctx = c
 	th.open = nil
-	if c != nil && !th.inside && !th.rt.spans && th.failure(c) == nil {
+	if c != nil && !th.inside && !th.rt.spans && !c.dev.memory.strict.on.Load() && th.failure(c) == nil {
 		th.open = c
 	}
 }

@@ -122,14 +122,7 @@ func (p *Pool) allocRun(r Request, n uint64) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	i := len(p.runs)
-	if k := len(p.spareRuns); k > 0 {
-		i = int(p.spareRuns[k-1])
-		p.spareRuns = p.spareRuns[:k-1]
-	} else {
-		p.runs = append(p.runs, run{})
-	}
-	p.runs[i] = run{start: start, n: granules, bytes: n, tag: r.Tag, table: r.Table}
+	i := p.newRun(run{start: start, n: granules, bytes: n, tag: r.Tag, table: r.Table})
 	p.name(start, blockEntry(i))
 	p.count(n, granules*p.granule)
 	return p.address(start), true

@@ -167,3 +167,49 @@ func (p *Pool) grow() bool {
 	p.segments = append(p.segments, make([]*segment, n-have)...)
 	return true
 }
+
+// Split cuts a block of whole segments into two, the first of n bytes, a multiple of Segment. It says whether addr was
+// such a block.
+func (p *Pool) Split(addr, n uint64) bool {
+	_, _, r := p.at(addr)
+	if r == nil || n == 0 || n%Segment != 0 || r.start%uint64(p.perSegment) != 0 || n >= r.n*p.granule || r.bytes != r.n*p.granule {
+		return false
+	}
+	rest := *r
+	rest.start += n / p.granule
+	rest.n -= n / p.granule
+	rest.bytes -= n
+	r.n, r.bytes = n/p.granule, n
+	p.name(rest.start, blockEntry(p.newRun(rest)))
+	p.live++
+	p.allocs++
+	return true
+}
+
+// Join makes one block of two neighbours of whole segments.
+func (p *Pool) Join(addr, next uint64) bool {
+	_, _, a := p.at(addr)
+	_, _, b := p.at(next)
+	if a == nil || b == nil || a.start+a.n != b.start || a.table != b.table || a.tag != b.tag || a.leaving || b.leaving || a.bytes != a.n*p.granule || b.bytes != b.n*p.granule {
+		return false
+	}
+	i := p.entryAt(b.start).index()
+	a.n, a.bytes = a.n+b.n, a.bytes+b.bytes
+	p.name(b.start, noEntry)
+	p.spareRuns = append(p.spareRuns, int32(i))
+	p.live--
+	p.frees++
+	return true
+}
+
+// newRun is the number of a new record.
+func (p *Pool) newRun(r run) int {
+	if k := len(p.spareRuns); k > 0 {
+		i := int(p.spareRuns[k-1])
+		p.spareRuns = p.spareRuns[:k-1]
+		p.runs[i] = r
+		return i
+	}
+	p.runs = append(p.runs, r)
+	return len(p.runs) - 1
+}

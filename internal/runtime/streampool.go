@@ -1,0 +1,329 @@
+package runtime
+
+import (
+	"fmt"
+
+	"npu/internal/runtime/mempool"
+	"npu/internal/sim"
+)
+
+var (
+	callPoolCreate  = call{"aclrtMemPoolCreate", 10000}
+	callPoolDestroy = call{"aclrtMemPoolDestroy", 10000}
+	callPoolMalloc  = call{"aclrtMemPoolMallocAsync", 2000}
+	callPoolFree    = call{"aclrtMemPoolFreeAsync", 1500}
+	callPoolTrim    = call{"aclrtMemPoolTrimTo", 5000}
+	callPoolAttr    = call{"aclrtMemPoolSetAttr", 1000}
+)
+
+// PoolAttr is an attribute of a stream-ordered pool, numbered as aclrtMemPoolAttr.
+type PoolAttr int
+
+// Attributes. The three switches say who may take a freed block besides the stream that freed it.
+const (
+	ReuseFollowEvents     PoolAttr = 1 // streams that have waited for an event behind the free
+	ReuseOpportunistic    PoolAttr = 2 // anyone, once the free is passed
+	ReuseInternalWaits    PoolAttr = 3 // anyone; the pool makes the stream wait on the device
+	PoolReleaseThreshold  PoolAttr = 4 // bytes that stay reserved at a synchronisation
+	PoolReservedCurrent   PoolAttr = 5
+	PoolReservedHighWater PoolAttr = 6
+	PoolUsedCurrent       PoolAttr = 7
+	PoolUsedHighWater     PoolAttr = 8
+)
+
+// StreamPool hands out memory in stream order (aclrtMemPool): what was freed on a stream can be used by later tasks of
+// that stream at once. Blocks are multiples of 2 MiB. It takes memory from the device when nothing that is idle fits, and
+// gives idle memory above the threshold back when a stream or the device is synchronised.
+type StreamPool struct {
+	d         *Device
+	size      uint64
+	destroyed bool
+
+	// Under Port.Call.
+	blocks    []*poolBlock // by address
+	switches  [4]bool
+	threshold uint64
+	reserved  uint64
+	used      uint64
+	reservedH uint64
+	usedH     uint64
+}
+
+// poolBlock is memory of a pool: busy, or idle since a point of a stream.
+type poolBlock struct {
+	addr, bytes uint64
+	busy        bool
+	freed       *Stream // nil: never used
+	at          uint64  // position in freed behind which it is free
+	by          *Thread // that freed it, and so may submit to the stream
+}
+
+// passed says whether the block's free is over.
+func (b *poolBlock) passed() bool {
+	return b.freed == nil || b.freed.destroyed.Load() || b.freed.q.Retired() >= b.at
+}
+
+// CreatePool makes a pool of the current device of at most limit bytes; 0 is all of its memory (aclrtMemPoolCreate).
+func (th *Thread) CreatePool(limit int64) (p *StreamPool, err error) {
+	t := th.begin(callPoolCreate)
+	defer func() { th.end(callPoolCreate, t, err) }()
+	if err = th.forbidden(callPoolCreate); err != nil {
+		return nil, err
+	}
+	ctx, err := th.context(callPoolCreate)
+	if err != nil {
+		return nil, err
+	}
+	tooMuch := false
+	err = th.port.Call(func() {
+		m := ctx.dev.memory
+		total := m.pool.Stats().Total
+		if tooMuch = limit < 0 || uint64(limit) > total; tooMuch {
+			return
+		}
+		size := uint64(limit) &^ (sim.Page - 1)
+		if limit == 0 {
+			size = total
+		}
+		p = &StreamPool{d: ctx.dev, size: size, switches: [4]bool{true, true, true, true}}
+		m.pools = append(m.pools, p)
+		th.rt.hostMem.order.on.Store(true)
+	})
+	if err == nil && tooMuch {
+		return nil, th.failAs(InvalidParam, "EE1011", callPoolCreate.name, fmt.Sprintf("size %d is more than the device has", limit), "give 0 for all of it")
+	}
+	return p, th.blocked(callPoolCreate.name, nil, err)
+}
+
+// DestroyPool gives the pool's memory back when the tasks under way have passed (aclrtMemPoolDestroy).
+func (th *Thread) DestroyPool(p *StreamPool) error {
+	return th.onPool(p, callPoolDestroy, func(m *memory) (Code, string) {
+		p.destroyed = true
+		for _, b := range p.blocks {
+			m.freeLater(b.addr, p.d)
+		}
+		p.blocks = nil
+		for i, x := range m.pools {
+			if x == p {
+				m.pools = append(m.pools[:i], m.pools[i+1:]...)
+				break
+			}
+		}
+		return 0, ""
+	})
+}
+
+// onPool runs f under Port.Call; f says what is wrong.
+func (th *Thread) onPool(p *StreamPool, c call, f func(m *memory) (Code, string)) (err error) {
+	t := th.begin(c)
+	defer func() { th.end(c, t, err) }()
+	if err = th.forbidden(c); err != nil {
+		return err
+	}
+	if p == nil {
+		return th.fail(ACLInvalidParam, c.name, "pool is null", "")
+	}
+	var code Code
+	var bad string
+	err = th.port.Call(func() {
+		if p.destroyed {
+			code, bad = InvalidHandle, "the pool is destroyed"
+			return
+		}
+		code, bad = f(p.d.memory)
+	})
+	if err == nil && code != 0 {
+		return th.fail(code, c.name, bad, "")
+	}
+	return th.blocked(c.name, nil, err)
+}
+
+// PoolMalloc takes n bytes, rounded up to 2 MiB, for tasks of stream s from here on (aclrtMemPoolMallocAsync).
+func (th *Thread) PoolMalloc(p *StreamPool, n int64, s *Stream) (addr Ptr, err error) {
+	s, err = th.use(s, callPoolMalloc)
+	if err != nil {
+		return 0, err
+	}
+	if n <= 0 {
+		return 0, th.fail(ACLInvalidParam, callPoolMalloc.name, fmt.Sprintf("size %d", n), "ask for at least one byte")
+	}
+	size := (uint64(n) + sim.Page - 1) &^ (sim.Page - 1)
+	var wait *Stream
+	err = th.onPool(p, callPoolMalloc, func(m *memory) (Code, string) {
+		if s.dev != p.d {
+			return InvalidParam, fmt.Sprintf("the pool is of device %d, the stream of device %d", p.d.id, s.dev.id)
+		}
+		b := p.idle(size, s, th.rt)
+		if b == nil && p.switches[ReuseInternalWaits] {
+			if b = p.best(size, func(b *poolBlock) bool { return b.by == th && b.freed.open.Load() == th.ctx }); b != nil {
+				wait = b.freed
+			}
+		}
+		if b == nil {
+			b = p.grow(size, s)
+		}
+		if b == nil {
+			return OutOfMemory, fmt.Sprintf("asked for %d bytes: the pool has %d of %d in use, the device's largest free block is %d", size, p.used, p.size, m.pool.Stats().LargestFree)
+		}
+		p.split(b, size)
+		b.busy = true
+		p.used += b.bytes
+		p.usedH = max(p.usedH, p.used)
+		addr = Ptr(b.addr)
+		return 0, ""
+	})
+	if err == nil && wait != nil {
+		if err = th.waitFor(wait, s); err != nil {
+			_ = th.PoolFree(addr, s) // the stream's own error comes first
+			return 0, err
+		}
+	}
+	return addr, err
+}
+
+// waitFor makes stream s wait for what is on stream o by now.
+func (th *Thread) waitFor(o, s *Stream) error {
+	e, err := th.CreateEventExWithFlag(EventSync)
+	if err != nil {
+		return err
+	}
+	if err = th.RecordEvent(e, o); err == nil {
+		err = th.WaitEvent(s, e)
+	}
+	if e := th.DestroyEvent(e); err == nil {
+		err = e
+	}
+	return err
+}
+
+// PoolFree gives a block back in the order of stream s (aclrtMemPoolFreeAsync). Memory that is of no pool is freed when
+// what is on the stream by now has passed.
+func (th *Thread) PoolFree(addr Ptr, s *Stream) (err error) {
+	s, err = th.use(s, callPoolFree)
+	if err != nil {
+		return err
+	}
+	if addr == 0 {
+		return th.fail(ACLInvalidParam, callPoolFree.name, "pointer is null", "")
+	}
+	at := s.q.Submitted()
+	ok, twice := false, false
+	t := th.begin(callPoolFree)
+	defer func() { th.end(callPoolFree, t, err) }()
+	err = th.port.Call(func() {
+		for _, d := range th.rt.devices {
+			for _, p := range d.memory.pools {
+				if b := p.block(uint64(addr)); b != nil {
+					if twice = !b.busy; !twice {
+						p.release(b, s, at, th)
+						ok = true
+					}
+					return
+				}
+			}
+			if _, known := d.memory.pool.At(uint64(addr)); known {
+				ok = d.memory.freeBehind(uint64(addr), s.q, at)
+				return
+			}
+		}
+	})
+	if err == nil && !ok {
+		code, what := Internal, "is no block of a pool"
+		if twice {
+			what = "is freed already"
+		}
+		return th.fail(code, callPoolFree.name, fmt.Sprintf("0x%x %s", uint64(addr), what), "free each block once")
+	}
+	return th.blocked(callPoolFree.name, nil, err)
+}
+
+// freeBehind frees a block when a queue has passed a position.
+func (m *memory) freeBehind(addr uint64, q *sim.Queue, pos uint64) bool {
+	if _, ok := m.pool.Leave(addr); !ok {
+		return false
+	}
+	f := m.frees.batch()
+	f.addrs = append(f.addrs, addr)
+	f.after = append(f.after, ringPosition{q, pos})
+	m.frees.add(f)
+	m.reclaim()
+	return true
+}
+
+// TrimPool gives idle memory back until no more than keep bytes are reserved (aclrtMemPoolTrimTo).
+func (th *Thread) TrimPool(p *StreamPool, keep int64) error {
+	return th.onPool(p, callPoolTrim, func(m *memory) (Code, string) {
+		if keep < 0 || uint64(keep) > p.size || uint64(keep) < p.used {
+			return InvalidParam, fmt.Sprintf("keep %d bytes of a pool of %d with %d in use", keep, p.size, p.used)
+		}
+		p.trim(uint64(keep))
+		return 0, ""
+	})
+}
+
+// PoolAttribute reads an attribute; switches are 0 or 1 (aclrtMemPoolGetAttr).
+func (th *Thread) PoolAttribute(p *StreamPool, a PoolAttr) (v uint64, err error) {
+	err = th.onPool(p, callPoolAttr, func(*memory) (Code, string) {
+		switch a {
+		case ReuseFollowEvents, ReuseOpportunistic, ReuseInternalWaits:
+			if p.switches[a] {
+				v = 1
+			}
+		case PoolReleaseThreshold:
+			v = p.threshold
+		case PoolReservedCurrent:
+			v = p.reserved
+		case PoolReservedHighWater:
+			v = p.reservedH
+		case PoolUsedCurrent:
+			v = p.used
+		case PoolUsedHighWater:
+			v = p.usedH
+		default:
+			return InvalidParam, fmt.Sprintf("attribute %d", a)
+		}
+		return 0, ""
+	})
+	return v, err
+}
+
+// SetPoolAttribute changes an attribute; high-water marks can only be reset to 0 (aclrtMemPoolSetAttr).
+func (th *Thread) SetPoolAttribute(p *StreamPool, a PoolAttr, v uint64) error {
+	return th.onPool(p, callPoolAttr, func(*memory) (Code, string) {
+		switch {
+		case a >= ReuseFollowEvents && a <= ReuseInternalWaits && v <= 1:
+			p.switches[a] = v == 1
+		case a == PoolReleaseThreshold && v <= p.size:
+			p.threshold = v
+		case a == PoolReservedHighWater && v == 0:
+			p.reservedH = p.reserved
+		case a == PoolUsedHighWater && v == 0:
+			p.usedH = p.used
+		default:
+			return InvalidParam, fmt.Sprintf("attribute %d cannot be set to %d", a, v)
+		}
+		return 0, ""
+	})
+}
+
+// takeSegments is memory of the device for the pool.
+func (p *StreamPool) takeSegments(size uint64, s *Stream) (uint64, bool) {
+	return p.d.memory.take(mempool.Request{Bytes: size, Whole: sim.Page, Table: s.ctx.pages.id}, nil)
+}
+
+// noteRecord and noteWait tell the pools what streams wait for.
+func (th *Thread) noteRecord(e *Event, s *Stream) {
+	pos := s.q.Submitted()
+	_ = th.port.Call(func() { th.rt.hostMem.order.recorded(e, s, pos) }) // an interrupt is reported where the caller waits
+}
+
+func (th *Thread) noteWait(e *Event, s *Stream) {
+	_ = th.port.Call(func() { th.rt.hostMem.order.waited(e, s) })
+}
+
+// settlePools lets the pools of a device give idle memory back after a synchronisation.
+func (th *Thread) settlePools(d *Device) {
+	if th.rt.hostMem.order.on.Load() {
+		_ = th.port.Call(d.memory.settlePools)
+	}
+}
