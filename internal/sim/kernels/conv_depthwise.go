@@ -46,7 +46,7 @@ func (d *depthwise) units(x *Exec, part, lo, hi int) {
 		run := d.run(height, width)
 		d.fill(rows, src, input*volume(d.band.in), i)
 		weights.load(w, channel*len(w), 1)
-		d.mk.tile(1, run, len(w), w, 0, rows, d.tapAt, acc, 0, false)
+		d.mk.tile(1, run, len(w), w, 0, rows, d.tapAt, 0, acc, 0, false)
 		fin.block(acc, len(acc), input, plane%d.co, 1, i*whole, run, tmp)
 	}
 }

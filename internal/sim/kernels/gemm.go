@@ -169,20 +169,15 @@ func (g *gemm) block(a, b *operand, c []float32, batch, m0, rows, n0, cols int) 
 		depth := min(g.kc, g.k-k0)
 		ap, lda := a.rows(batch, m0, rows, k0, depth, g.m, g.k)
 		bp, offsets, step := b.cols(batch, n0, cols, k0, depth, g.n, g.k, nr)
-		tile := func(i, j int) {
-			g.mk.tile(min(mr, rows-i), min(nr, cols-j), depth, ap[i*lda:], lda, bp[j/nr*step:], offsets, c[i*g.ldc+j:], g.ldc, k0 > 0)
-		}
 		if g.rowsLong { // the factor that was packed on the way stays in the cache
 			for i := 0; i < rows; i += mr {
-				for j := 0; j < cols; j += nr {
-					tile(i, j)
-				}
+				g.mk.tile(min(mr, rows-i), cols, depth, ap[i*lda:], lda, bp, offsets, step, c[i*g.ldc:], g.ldc, k0 > 0)
 			}
 			continue
 		}
 		for j := 0; j < cols; j += nr {
 			for i := 0; i < rows; i += mr {
-				tile(i, j)
+				g.mk.tile(min(mr, rows-i), min(nr, cols-j), depth, ap[i*lda:], lda, bp[j/nr*step:], offsets, step, c[i*g.ldc+j:], g.ldc, k0 > 0)
 			}
 		}
 	}

@@ -1,20 +1,21 @@
 package kernels
 
 // micro is the innermost kernel of every matrix product: it multiplies some rows of A (row-major, lda apart) with some
-// columns of B and stores or adds the tile in row-major C. Row k of B is at offsets[k], its columns are adjacent.
+// columns of B and stores or adds the tiles in row-major C. Row k of B is at offsets[k]; nr columns are adjacent, the
+// next nr are step further.
 //
-// The first rows (1..mr) rows and cols (1..nr) columns of the tile must be right; up to spill-1 more columns of B may
-// be read, and of C may hold anything. Other rows of C stay as they are. cols may be more than nr for inQuads.
+// The first rows (1..mr) rows and cols columns must be right; up to spill-1 more columns of B may be read, and of C may
+// hold anything. Other rows of C stay as they are.
 type micro struct {
 	mr, nr int
-	tile   func(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, c []float32, ldc int, add bool)
+	tile   func(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, step int, c []float32, ldc int, add bool)
 }
 
 // spill is the widest vector of a micro.
 const spill = 16
 
-// quadColumns is the width of a tile of an inQuads product.
-const quadColumns = 1 << 12
+// quadColumns is the width of a tile of an inQuads product, whose columns are all adjacent.
+const quadColumns = spill
 
 // order is the order in which a product sums over k. It belongs to the result, not to the machine: every micro of an
 // order computes the same bits. The orders are those in which ONNX Runtime's CPU kernels sum, because models that
@@ -51,8 +52,15 @@ func plainMicro(o order) micro {
 	return micro{mr: 2, nr: 4, tile: fmaTile}
 }
 
-// fmaTile keeps eight accumulators, as many as stay in registers.
-func fmaTile(rows, _, k int, a []float32, lda int, b []float32, offsets []int, c []float32, ldc int, add bool) {
+func fmaTile(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, step int, c []float32, ldc int, add bool) {
+	const nr = 4
+	for j := 0; j < cols; j += nr {
+		fmaTile4(rows, k, a, lda, b[j/nr*step:], offsets, c[j:], ldc, add)
+	}
+}
+
+// fmaTile4 keeps eight accumulators, as many as stay in registers.
+func fmaTile4(rows, k int, a []float32, lda int, b []float32, offsets []int, c []float32, ldc int, add bool) {
 	var c00, c01, c02, c03, c10, c11, c12, c13 float32
 	a0, a1, offsets := a[:k], a[(rows-1)*lda:][:k], offsets[:k]
 	for i, x0 := range a0 {
@@ -81,7 +89,7 @@ func storeTile(r []float32, add bool, c0, c1, c2, c3 float32) {
 	r[0], r[1], r[2], r[3] = c0, c1, c2, c3
 }
 
-func quadRow(_, cols, k int, a []float32, _ int, b []float32, offsets []int, c []float32, _ int, add bool) {
+func quadRow(_, cols, k int, a []float32, _ int, b []float32, offsets []int, _ int, c []float32, _ int, add bool) {
 	c = c[:cols]
 	if !add {
 		clear(c)
@@ -98,11 +106,12 @@ func quadRow(_, cols, k int, a []float32, _ int, b []float32, offsets []int, c [
 	}
 }
 
-func laneTile(_, cols, k int, a []float32, _ int, b []float32, offsets []int, c []float32, _ int, add bool) {
+func laneTile(_, cols, k int, a []float32, _ int, b []float32, offsets []int, step int, c []float32, _ int, add bool) {
+	const nr = 8
 	for j := range cols {
 		var s [8]float32
 		for i, x := range a[:k] {
-			s[i%8] += float32(x * b[offsets[i]+j])
+			s[i%8] += float32(x * b[j/nr*step+offsets[i]+j%nr])
 		}
 		sum := (((s[0] + s[1]) + s[2]) + s[3]) + (((s[4] + s[5]) + s[6]) + s[7])
 		if add {

@@ -36,7 +36,7 @@ func TestMicro_paths(t *testing.T) {
 		plain := plainMicro(o)
 		for _, fast := range fastMicros(o) {
 			t.Run(fmt.Sprintf("order %d tile %dx%d", o, fast.mr, fast.nr), func(t *testing.T) {
-				nr := min(fast.nr, 150)
+				nr := 2*fast.nr + 5 // more than one tile
 				for rows := 1; rows <= fast.mr; rows++ {
 					for _, cols := range []int{1, nr / 4, nr/3 + 1, nr/2 + 1, nr - 1, nr} {
 						for _, k := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 64, 67} {
@@ -44,7 +44,7 @@ func TestMicro_paths(t *testing.T) {
 								a, v, c := draw(rows*k), draw(cols*k), draw(rows*(nr+spill))
 								b, offsets := spreadRows(r, v, cols, k)
 								got := append([]float32{}, c...)
-								fast.tile(rows, cols, k, a, k, b, offsets, got, nr+spill, add)
+								fast.tile(rows, cols, k, a, k, b, offsets, fast.nr, got, nr+spill, add)
 								for i := range rows {
 									for j := range cols {
 										// one element at a time
@@ -55,7 +55,7 @@ func TestMicro_paths(t *testing.T) {
 										for e := range k {
 											col[e], at[e] = v[e*cols+j], e
 										}
-										plain.tile(1, 1, k, a[i*k:], k, col, at, want, plain.nr, add)
+										plain.tile(1, 1, k, a[i*k:], k, col, at, 0, want, plain.nr, add)
 										if g, w := got[i*(nr+spill)+j], want[0]; math.Float32bits(g) != math.Float32bits(w) {
 											t.Fatalf("%d×%d×%d add %v: element %d,%d is %x, want %x", rows, cols, k, add, i, j, g, w)
 										}
@@ -79,7 +79,7 @@ func BenchmarkMicro(b *testing.B) {
 				at[i] = i * m.nr
 			}
 			for b.Loop() {
-				m.tile(m.mr, m.nr, k, x, k, y, at, c, m.nr, true)
+				m.tile(m.mr, m.nr, k, x, k, y, at, 0, c, m.nr, true)
 			}
 			b.ReportMetric(2*float64(m.mr*m.nr*k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 		})

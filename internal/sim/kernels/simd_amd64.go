@@ -27,15 +27,15 @@ func wholeLanes(n int) (wide bool, whole int) {
 	return hasAVX512(), n &^ 15
 }
 
-// fmaTile512 is the tile of an inSequence product: 1..8 rows, 1..3 vectors of 16 columns.
+// fmaTile512 computes tiles of an inSequence product: 1..8 rows of vectors of 16 columns, three to a tile.
 //
 //go:noescape
-func fmaTile512(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, c *float32, ldc, add int)
+func fmaTile512(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, step int, c *float32, ldc, add int)
 
-// fmaTile256 has 1..4 rows and 1..3 vectors of 8 columns.
+// fmaTile256 has 1..4 rows of vectors of 8 columns.
 //
 //go:noescape
-func fmaTile256(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, c *float32, ldc, add int)
+func fmaTile256(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, step int, c *float32, ldc, add int)
 
 // quadRow512 is the tile of an inQuads product: one row of any number of vectors of 16 columns.
 //

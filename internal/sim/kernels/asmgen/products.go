@@ -9,39 +9,58 @@ func products(w *writer) {
 	laneTile(w)
 }
 
-// fmaTile has one block of code for each number of rows and of vectors.
+// fmaTile has a loop over tiles of three vectors for each number of rows, and one narrower tile behind it.
 func fmaTile(w *writer) {
-	w.function("fmaTile", "rows vecs k a lda b offsets c ldc add", "R8", "R9", "CX", "AX", "R10", "BX", "R13", "DI", "DX", "SI")
+	w.function("fmaTile", "rows vecs k a lda b offsets step c ldc add", "R8", "R9", "CX", "AX", "R10", "BX", "R13", "R15", "DI", "DX", "SI")
 	w.op("SHLQ $2, DX")
 	w.op("SHLQ $2, R10")
-	w.op("LEAQ (R10)(R10*2), R12") // rows 3 to 5 start at R11, 6 and 7 at R12
-	w.op("LEAQ (AX)(R12*1), R11")
-	w.op("ADDQ R11, R12")
-	name := func(rows, vecs int) string { return fmt.Sprintf("tile%s_%dx%d", w.name, rows, vecs) }
-	for vecs := w.vecs; vecs >= 1; vecs-- {
-		next := w.fresh("next")
-		w.op("CMPQ R9, $%d", vecs)
-		w.op("JNE %s", next)
-		for rows := w.mr; rows > 1; rows-- {
-			w.op("CMPQ R8, $%d", rows)
-			w.op("JEQ %s", name(rows, vecs))
-		}
-		w.op("JMP %s", name(1, vecs))
-		w.label(next)
+	w.op("SHLQ $2, R15")
+	name := func(rows int) string { return fmt.Sprintf("rows%s_%d", w.name, rows) }
+	for rows := w.mr; rows > 1; rows-- {
+		w.op("CMPQ R8, $%d", rows)
+		w.op("JEQ %s", name(rows))
 	}
-	w.op("RET")
-	for vecs := w.vecs; vecs >= 1; vecs-- {
-		for rows := w.mr; rows >= 1; rows-- {
-			w.label(name(rows, vecs))
+	w.op("JMP %s", name(1))
+	for rows := w.mr; rows >= 1; rows-- {
+		next, done := w.fresh("next"), w.fresh("done")
+		for vecs := w.vecs; vecs >= 1; vecs-- {
+			if vecs == w.vecs {
+				w.label(name(rows))
+			} else {
+				w.label(next)
+				next = w.fresh("next")
+			}
+			w.op("CMPQ R9, $%d", vecs)
+			w.op("JLT %s", next)
 			fmaBlock(w, rows, vecs)
+			if vecs < w.vecs {
+				w.op("JMP %s", done)
+				continue
+			}
+			w.op("SUBQ $%d, R9", vecs)
+			w.op("ADDQ R15, b+40(FP)")
+			w.op("ADDQ $%d, c+64(FP)", vecs*w.width)
+			w.op("MOVQ k+16(FP), CX")
+			w.op("MOVQ a+24(FP), AX")
+			w.op("MOVQ b+40(FP), BX")
+			w.op("MOVQ offsets+48(FP), R13")
+			w.op("MOVQ c+64(FP), DI")
+			w.op("JMP %s", name(rows))
 		}
+		w.label(next)
+		w.label(done)
+		w.ret()
 	}
 }
 
+// fmaBlock is a tile. Rows 3 to 5 of A start at R11, 6 and 7 at R12.
 func fmaBlock(w *writer, rows, vecs int) {
 	const unroll = 4
 	acc := func(i, v int) int { return i*vecs + v }
 	b := w.mr * w.vecs // registers of B, then those of A
+	w.op("LEAQ (R10)(R10*2), R12")
+	w.op("LEAQ (AX)(R12*1), R11")
+	w.op("ADDQ R11, R12")
 	for i := range rows * vecs {
 		w.zero(i)
 	}
@@ -113,7 +132,6 @@ func fmaBlock(w *writer, rows, vecs int) {
 			w.op("ADDQ DX, DI")
 		}
 	}
-	w.ret()
 }
 
 // quadRow goes along the row in blocks of vectors.
