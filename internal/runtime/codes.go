@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"npu/internal/blackbox/errcode"
+	"npu/internal/sim"
 )
 
 // Code is an aclError. Names and meanings of all codes are the error catalogue's (npu errcode).
@@ -46,6 +47,7 @@ const (
 	NotSupported      Code = 207000
 	OutOfMemory       Code = 207001
 	NoResource        Code = 207005
+	NoPermission      Code = 207006
 	NoEvent           Code = 207007
 	NoStream          Code = 207008
 	NoNotify          Code = 207009
@@ -59,12 +61,14 @@ const (
 	AICoreTimeout     Code = 507014
 	AICoreException   Code = 507015
 	AICoreTrap        Code = 507016
+	AICPUTimeout      Code = 507017
 	AICPUException    Code = 507018
 	KernelLookup      Code = 507027
 	VectorTimeout     Code = 507034
 	VectorException   Code = 507035
 	StreamSyncTimeout Code = 507046
 	EventSyncTimeout  Code = 507047
+	MemoryECC         Code = 507054
 	DriverError       Code = 507899
 	CaptureInvalid    Code = 507903
 	UpdateUnsupported Code = 207019
@@ -79,6 +83,9 @@ func (c Code) String() string {
 
 // faultCode translates a device code; what is not listed is a scheduler error.
 func faultCode(device uint32) Code {
+	if device == sim.CodeMemoryECC {
+		return MemoryECC
+	}
 	if e, ok := errcode.Scheduler(device); ok && e.ACL != 0 {
 		return Code(e.ACL)
 	}

@@ -75,6 +75,7 @@ func (th *Thread) LoadKernel(c KernelConfig) (k *Kernel, err error) {
 	f.Blocks, f.BlockNs = uint32(max(1, k.Account.Blocks)), k.Account.BlockNs
 	err = th.port.Call(func() {
 		f.Name, f.Op = th.rt.strings.Intern(c.Name), th.rt.strings.Intern(run.Type)
+		f.Operands = k.operands()
 		f.Account = th.rt.strings.AddAccount(trace.Account(k.Account.Cycles))
 		k.load(f)
 	})
@@ -136,41 +137,66 @@ func (k *Kernel) compute(c *sim.Call) *sim.Fault {
 	if f != nil {
 		return f
 	}
-	next := func(n int, want sim.Access) ([]byte, *sim.Fault) {
+	n := -1 // operand
+	next := func(size int, want sim.Access) ([]byte, *sim.Fault) {
+		n++
 		a := binary.LittleEndian.Uint64(args)
 		args = args[8:]
-		return c.Space.Resolve(a, n, want)
+		return c.Space.Resolve(a, size, want)
 	}
-	for i, n := range k.in {
+	for i, size := range k.in {
 		k.exec.In[i] = nil
-		if n >= 0 {
-			if k.exec.In[i], f = next(n, sim.Read); f != nil {
-				return k.mte(f, "input", i)
+		if size >= 0 {
+			if k.exec.In[i], f = next(size, sim.Read); f != nil {
+				return k.mte(f, "input", i, n)
 			}
 		}
 	}
-	for i, n := range k.out {
+	for i, size := range k.out {
 		k.exec.Out[i] = nil
-		if n >= 0 {
-			if k.exec.Out[i], f = next(n, sim.ReadWrite); f != nil {
-				return k.mte(f, "output", i)
+		if size >= 0 {
+			if k.exec.Out[i], f = next(size, sim.ReadWrite); f != nil {
+				return k.mte(f, "output", i, n)
 			}
 		}
 	}
 	if k.run.Workspace > 0 {
 		if k.exec.Workspace, f = next(k.run.Workspace, sim.ReadWrite); f != nil {
-			return k.mte(f, "workspace", 0)
+			return k.mte(f, "workspace", 0, n)
 		}
 	}
 	if err := k.run.Run(&k.exec); err != nil {
-		return &sim.Fault{Code: k.fault, Detail: err.Error()}
+		return sim.ArithmeticFault(k.fault, err)
 	}
 	return nil
 }
 
 // mte completes the fault of an operand's address.
-func (k *Kernel) mte(f *sim.Fault, what string, i int) *sim.Fault {
-	f.Code = k.fault
+func (k *Kernel) mte(f *sim.Fault, what string, i, operand int) *sim.Fault {
+	if f.Code != sim.CodeMemoryECC {
+		f.Code = k.fault
+	}
+	f.Operand = operand
 	f.Detail = fmt.Sprintf("%s (%s %d)", f.Detail, what, i)
 	return f
+}
+
+// operands describes the argument words, in their order.
+func (k *Kernel) operands() []sim.Operand {
+	var out []sim.Operand
+	add := func(role string, i, size int) {
+		if size >= 0 {
+			out = append(out, sim.Operand{Role: role, Index: i, Bytes: int64(size), Out: role == "output"})
+		}
+	}
+	for i, n := range k.in {
+		add("input", i, n)
+	}
+	for i, n := range k.out {
+		add("output", i, n)
+	}
+	if n := k.run.Workspace; n > 0 {
+		add("workspace", 0, n)
+	}
+	return out
 }

@@ -20,7 +20,8 @@ type Device struct {
 	// EventIDs is signalled whenever a descriptor that names an event is through: an id may have become free.
 	EventIDs Cond
 	call     Call
-	moved    uint64 // bytes, see Moved
+	poison   []uint64 // memory that fails, ascending
+	moved    uint64   // bytes, see Moved
 }
 
 func newDevice(m *Machine, id int, chip *soc.Chip) (*Device, error) {

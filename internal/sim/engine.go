@@ -39,6 +39,8 @@ type Function struct {
 	Account uint32
 	// Control makes it compute even where only time is wanted: the flow of the program depends on it.
 	Control bool
+	// Operands are in the order of the argument block; nil if nobody knows.
+	Operands []Operand
 	// Run computes a launch's result; nil computes nothing. A fault ends the task.
 	Run func(c *Call) *Fault
 
@@ -183,6 +185,12 @@ func (m *Machine) begin(q *Queue) {
 		q.dev.moved += uint64(q.fn.Bytes)
 	} else {
 		q.dev.moved += q.desc()[7]
+	}
+	if q.fn != nil || m.injections != nil {
+		if f := m.disturbed(q); f != nil {
+			m.fail(q, f)
+			return
+		}
 	}
 	if m.cfg.TimingOnly && q.fn != nil && !q.fn.Control {
 		return

@@ -12,12 +12,14 @@ const (
 	CodeAICoreTimeout      = 0x25
 	CodeAICoreException    = 0x26
 	CodeAICoreTrap         = 0x27
+	CodeAICPUTimeout       = 0x28
 	CodeAICPUException     = 0x2A
 	CodeVectorTimeout      = 0x30
 	CodeVectorException    = 0x31
 	CodeTaskTimeout        = 0x105 // a wait on the device took longer than its limit
 	CodeAborted            = 0x10E
 	CodeSDMACopy           = 0x217
+	CodeMemoryECC          = 0x07010028 // an inner code: the memory cannot be corrected
 	CodeIllegalInstruction = CodeAICoreException
 )
 
@@ -41,6 +43,14 @@ type Fault struct {
 	ArgWords int      // of the argument block, as far as the launch has said
 	Args     uint64   // address of the argument block
 	Words    []uint64 // the operands A, B, C of the descriptor
+
+	Operand  int         // number of the operand that missed, among the argument words
+	Cores    []CoreState // that ran the kernel; the failed one among them
+	Text     []uint32    // of the kernel, as the device holds it
+	TextAddr uint64
+
+	cause    cause
+	injected bool
 }
 
 func (f *Fault) Error() string {
@@ -52,6 +62,11 @@ func (f *Fault) Error() string {
 		s += ": " + f.Detail
 	}
 	return s
+}
+
+// ArithmeticFault is the fault of a computation that cannot be done: a division by zero.
+func ArithmeticFault(code uint32, err error) *Fault {
+	return &Fault{Code: code, Detail: err.Error(), cause: causeVecDiv}
 }
 
 // fail marks the head task of q as failed. The fault is the queue's when the task ends.
@@ -70,6 +85,10 @@ func (m *Machine) fail(q *Queue, f *Fault) {
 		f.Args, f.ArgWords, f.Blocks = d[4], d.argWords(), d.blocks()
 		f.Args = q.argsOf(d)
 	}
+	if f.cause == causeHang {
+		f.Time += q.blockNs
+	}
+	m.cores(q, f)
 	q.code, q.pending = f.Code, f
 	if in := q.instance; in != nil {
 		f.Task, f.Model = uint32(q.cur), in.id+1
@@ -82,7 +101,11 @@ func (m *Machine) fail(q *Queue, f *Fault) {
 	}
 }
 
-// faulted ends the head task of q, which has failed, at time end. If faults are reported, the queue waits for that.
+// errorSlots is how many errors the ring between device and host holds.
+const errorSlots = 10
+
+// faulted ends the head task of q, which has failed, at time end. If faults are reported, the queue waits for that: for
+// room in the error ring first, if the host is behind.
 func (m *Machine) faulted(q *Queue, end int64) {
 	if m.reports == nil || q.pending == nil {
 		m.settle(q, end)
@@ -90,7 +113,26 @@ func (m *Machine) faulted(q *Queue, end int64) {
 	}
 	q.state, q.endT = qBlocked, end
 	q.job = &Job{Fault: q.pending, queue: q}
+	if m.ringUsed == errorSlots {
+		m.ringWait = append(m.ringWait, q.job)
+		m.stats.RingWaits++
+		return
+	}
+	m.ringUsed++
 	m.post(m.reports, q.job)
+}
+
+// ringRead takes one error out of the ring; one that waits for room comes in.
+func (m *Machine) ringRead() {
+	m.ringUsed--
+	for len(m.ringWait) > 0 && m.ringUsed < errorSlots {
+		j := m.ringWait[0]
+		m.ringWait = append(m.ringWait[:0], m.ringWait[1:]...)
+		if j.queue != nil { // else its queue was aborted
+			m.ringUsed++
+			m.post(m.reports, j)
+		}
+	}
 }
 
 // settle retires the head of q and lets q go on. A failed task leaves its fault to the queue, or under STOP to the

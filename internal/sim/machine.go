@@ -95,6 +95,12 @@ type Machine struct {
 	freeGroups    []uint32
 	mailboxes     []*Mailbox
 	reports       *Mailbox // takes faults, nil for nobody
+	ringUsed      int      // errors that nobody has read
+	ringWait      []*Job   // that found no room
+	injections    []*Injection
+	nameOf        func(trace.StringID) string
+	opTimeout     int64 // ns that a kernel may take
+	history       *History
 	valueWaits    []*Queue // poll a word of memory
 	dirty         bool     // some device may dispatch
 	rows          []trace.Task
@@ -109,13 +115,14 @@ type Stats struct {
 	Doorbells  uint64 // submissions that found their queue idle: the host started work
 	HostWaits  uint64 // blocking waits of host threads for a queue, an event or a notify
 	HostCopies uint64 // copies between host and device
+	RingWaits  uint64 // faults that found the error ring full
 	Late       uint64 // events in the past; 0 unless the program is ordered by wall time
 	DeviceTime int64  // the latest end of a task
 }
 
 // NewMachine makes the devices. Close releases their memory.
 func NewMachine(c Config) (*Machine, error) {
-	m := &Machine{cfg: c, rows: make([]trace.Task, 0, 1024)}
+	m := &Machine{cfg: c, opTimeout: opTimeoutMax, rows: make([]trace.Task, 0, 1024)}
 	if c.Pace {
 		m.live.pace = time.Now()
 	}

@@ -91,6 +91,11 @@ func (s *Space) Resolve(addr uint64, n int, want Access) ([]byte, *Fault) {
 			return w.mem[off:off:off], nil
 		}
 		if s.table.allows(off, n, want) {
+			if len(s.dev.poison) > 0 {
+				if f := s.dev.broken(addr, n); f != nil {
+					return nil, f
+				}
+			}
 			return w.mem[off : off+uint64(n) : off+uint64(n)], nil
 		}
 	} else if r := s.within(addr); r != nil {
@@ -150,14 +155,14 @@ func (m *Machine) copyMemory(q *Queue, d *Desc) *Fault {
 			return nil
 		}
 	}
-	f.Code = CodeSDMACopy
+	f.copying()
 	return f
 }
 
 func (m *Machine) setMemory(q *Queue, d *Desc) *Fault {
 	dst, f := q.space.Resolve(d[5], int(d[7]), ReadWrite)
 	if f != nil {
-		f.Code = CodeSDMACopy
+		f.copying()
 		return f
 	}
 	fill(dst, byte(d[6]))

@@ -59,6 +59,9 @@ func (p *Port) Take(b *Mailbox, timeout int64) (j *Job, expired bool, err error)
 func (p *Port) Done(j *Job) error {
 	return p.Call(func() {
 		j.box.busy--
+		if j.Fault != nil {
+			p.m.ringRead()
+		}
 		p.m.Signal(&j.box.Idle)
 		q := j.queue
 		if q == nil {
@@ -109,6 +112,9 @@ func (m *Machine) unpost(q *Queue) {
 		for i, x := range b.jobs {
 			if x == j {
 				b.jobs = append(b.jobs[:i], b.jobs[i+1:]...)
+				if j.Fault != nil {
+					m.ringRead()
+				}
 				if b.Lost != nil && j.Fault == nil {
 					b.Lost(j.Call)
 				}

@@ -260,6 +260,9 @@ func (m *Machine) switches(q *Queue, d *Desc) bool {
 func (m *Machine) retire(q *Queue, end int64) {
 	m.record(q, end)
 	d := q.desc()
+	if m.history != nil {
+		m.history.add(q, d, end)
+	}
 	switch d.kind() {
 	case trace.EventRecord, trace.EventWait, trace.EventReset:
 		e, _ := m.eventOf(q, d)

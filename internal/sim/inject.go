@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"npu/internal/trace"
+)
+
+// InjectKind is a kind of fault that can be raised on purpose.
+type InjectKind string
+
+// Kinds.
+const (
+	InjectOOB     InjectKind = "aicore-oob"    // a move reaches beyond an operand
+	InjectUB      InjectKind = "ub-oob"        // the computation reaches beyond the core's buffer
+	InjectDivZero InjectKind = "div-zero"      // the scalar unit divides by zero
+	InjectIllegal InjectKind = "illegal-instr" // an instruction that the core does not have
+	InjectBus     InjectKind = "bus-error"     // the bus refuses an access
+	InjectECC     InjectKind = "ecc"           // uncorrectable memory under an address or operand
+	InjectHang    InjectKind = "hang"          // the kernel never ends
+	InjectDMA     InjectKind = "dma"           // a copy fails
+)
+
+// InjectKinds lists all kinds.
+func InjectKinds() []InjectKind {
+	return []InjectKind{InjectOOB, InjectUB, InjectDivZero, InjectIllegal, InjectBus, InjectECC, InjectHang, InjectDMA}
+}
+
+// Injection is a fault to raise: its kind, and which task it meets. Conditions that are −1 or empty do not matter.
+type Injection struct {
+	Kind   InjectKind
+	Op     string  // name of the kernel, or one of those that were fused into it
+	Task   int64   // task id, in a sunk graph the position in its stream
+	Stream int64   // stream id
+	Nth    int64   // the n-th task that the other conditions let through, from 1
+	Addr   uint64  // memory that cannot be corrected; only of ecc
+	After  int64   // device ns before which nothing happens
+	Chance float64 // of each task, 0 is certain
+	Seed   uint64
+	Again  bool // not only once
+	Spec   string
+
+	seen  int64
+	fired uint64
+	rng   *rand.Rand
+}
+
+// Fired is how often the fault was raised. Read it when nothing runs.
+func (i *Injection) Fired() uint64 { return i.fired }
+
+// Inject raises faults from now on; nameOf is the text of a string id. Call it from Port.Call or before anything runs.
+func (m *Machine) Inject(list []*Injection, nameOf func(trace.StringID) string) {
+	m.injections, m.nameOf = list, nameOf
+	for _, i := range list {
+		i.rng = rand.New(rand.NewPCG(i.Seed, 0x6e7075))
+		if i.Kind == InjectECC && i.Addr != 0 {
+			for _, d := range m.devices {
+				if d.Bytes(i.Addr, 1) != nil {
+					d.Poison(i.Addr)
+					i.fired++
+				}
+			}
+		}
+	}
+}
+
+// injected raises a fault at the head of q, which is about to start, if one is to meet it.
+func (m *Machine) injected(q *Queue) *Fault {
+	for _, i := range m.injections {
+		if i.Kind == InjectECC && i.Addr != 0 || i.fired > 0 && !i.Again || !m.meets(i, q) {
+			continue
+		}
+		i.seen++
+		if i.Nth > 0 && i.seen != i.Nth || i.Chance > 0 && i.rng.Float64() >= i.Chance {
+			continue
+		}
+		i.fired++
+		return m.makeFault(i, q)
+	}
+	return nil
+}
+
+// meets says whether the conditions of i hold for the head of q.
+func (m *Machine) meets(i *Injection, q *Queue) bool {
+	if kernel := q.fn != nil && q.fn.engine() != trace.EngineAICPU; kernel == (i.Kind == InjectDMA) {
+		return false
+	}
+	task := int64(q.taskID)
+	if q.instance != nil {
+		task = int64(q.cur)
+	}
+	switch {
+	case m.now < i.After, i.Task >= 0 && i.Task != task, i.Stream >= 0 && i.Stream != int64(q.name):
+		return false
+	case i.Op == "":
+		return true
+	}
+	id := q.desc().name()
+	if q.fn != nil && id == 0 {
+		id = q.fn.Name
+	}
+	name := m.nameOf(id)
+	return name == i.Op || slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '+' || r == ',' || r == ' ' }), i.Op)
+}
+
+func (m *Machine) makeFault(i *Injection, q *Queue) *Fault {
+	if i.Kind == InjectDMA {
+		d := q.desc()
+		return &Fault{Code: CodeSDMACopy, Addr: d[5], HasAddr: true, injected: true, Detail: "the copy engine met an error (injected)"}
+	}
+	f := &Fault{Code: CodeAICoreException, injected: true}
+	if q.engine == uint8(trace.EngineVector) {
+		f.Code = CodeVectorException
+	}
+	d := q.desc()
+	op := Operand{Role: "argument"}
+	if len(q.fn.Operands) > 0 {
+		op = q.fn.Operands[0]
+	}
+	first, _ := m.loadArg(q, d)
+	switch i.Kind {
+	case InjectOOB:
+		f.cause, f.Addr, f.HasAddr = causeMTE, first+uint64(op.Bytes+63)&^31, true
+		f.Detail = fmt.Sprintf("MTE access beyond the end of %s %d (injected)", op.Role, op.Index)
+	case InjectBus:
+		f.cause, f.Addr, f.HasAddr = causeBus, first, true
+		f.Detail = fmt.Sprintf("the bus refused an access to %s %d (injected)", op.Role, op.Index)
+	case InjectUB:
+		f.cause, f.Detail = causeUB, "the computation reaches beyond the buffer of the core (injected)"
+	case InjectDivZero:
+		f.cause, f.Detail = causeDivide, "scalar division by zero (injected)"
+	case InjectIllegal:
+		f.cause, f.Detail = causeIllegal, "illegal instruction (injected)"
+	case InjectECC:
+		q.dev.Poison(first)
+		f.Code, f.cause, f.Addr, f.HasAddr = CodeMemoryECC, causeBus, first, true
+		f.Detail = fmt.Sprintf("uncorrectable error of the memory under %s %d (injected)", op.Role, op.Index)
+	case InjectHang:
+		return m.endless(q, "the kernel does not end (injected)")
+	}
+	return f
+}
+
+// loadArg reads the first argument word of a kernel.
+func (m *Machine) loadArg(q *Queue, d *Desc) (uint64, bool) {
+	b, f := q.space.Resolve(q.argsOf(d), 8, Read)
+	if f != nil {
+		return 0, false
+	}
+	return le64(b), true
+}

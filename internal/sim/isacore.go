@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"encoding/binary"
+
+	"npu/internal/sim/isa"
+	"npu/internal/trace"
+)
+
+// Operand is an operand of a kernel function, in the order of the argument block.
+type Operand struct {
+	Role  string // input, output, workspace
+	Index int    // among those of its role
+	Bytes int64
+	Out   bool
+}
+
+// CoreInfos are the error-info words of a core; each is INFO_1<<32 | INFO_0.
+type CoreInfos struct {
+	Vec, MTE, IFU, CCU, Cube, BIU uint64
+	FIXP0, FIXP1                  uint32
+}
+
+// CoreState is a core as it stood when a kernel failed.
+type CoreState struct {
+	Vector   bool
+	ID       int // among the cores of its kind
+	Block    int // that it ran
+	Failed   bool
+	PC       uint64 // as the core reports it: some instructions after the fault, exact after a hang
+	FaultPC  uint64 // of the instruction that failed
+	LR       uint64
+	X        [32]uint64
+	Words    [3]uint64 // error words, bits 0–63, 64–127, 128–176
+	Infos    CoreInfos
+	Mask     uint64
+	Args     uint64
+	Executed uint64 // tiles that were through
+}
+
+// CodeBase is where the text of kernel functions lies on a device: beyond its memory, 64 KiB for each.
+const codeBase = uint64(0xF0) << 32
+
+// CodeAddr is where the text of function fn lies on d.
+func (d *Device) CodeAddr(fn uint32) uint64 {
+	return deviceBase + uint64(d.id)*deviceStride + codeBase + uint64(fn&0xffff)<<16
+}
+
+// programOf is the text of a kernel function, launched with so many blocks and arguments.
+func programOf(f *Function, blocks uint32, args int) *isa.Program {
+	k := isa.Kernel{Cube: f.engine() == trace.EngineCube, Blocks: int(blocks)}
+	for _, o := range f.Operands {
+		k.Operands = append(k.Operands, isa.Operand{Bytes: o.Bytes, Out: o.Out})
+	}
+	for len(k.Operands) < args { // a kernel that says nothing of its operands
+		k.Operands = append(k.Operands, isa.Operand{})
+	}
+	return isa.Build(k)
+}
+
+// cause is what kind of error a core raises, and where.
+type cause int
+
+const (
+	causeMTE     cause = iota // the move of an operand to or from global memory
+	causeUB                   // the computation reaches beyond UB or L0C
+	causeDivide               // scalar division
+	causeVecDiv               // division of the vector unit
+	causeIllegal              // instruction
+	causeBus                  // the bus refuses the move of an operand
+	causeHang
+)
+
+// cores fills in the state of the cores that run the failing kernel of q. It runs on the driver, for faults only.
+func (m *Machine) cores(q *Queue, f *Fault) {
+	fn := q.fn
+	if fn == nil || fn.engine() == trace.EngineAICPU {
+		return
+	}
+	d := q.desc()
+	blocks := max(1, q.blocks)
+	var args []uint64
+	n := max(f.ArgWords, len(fn.Operands))
+	if b, bad := q.space.Resolve(f.Args, 8*n, Read); bad == nil {
+		for ; len(b) >= 8; b = b[8:] {
+			args = append(args, binary.LittleEndian.Uint64(b))
+		}
+	}
+	p := programOf(fn, blocks, n)
+	base := q.dev.CodeAddr(d.function())
+	units := min(blocks, q.dev.engines[q.engine].units)
+	bad, turn := m.missed(q, p, f, args, blocks)
+	stop := 0
+	switch f.cause {
+	case causeMTE, causeBus:
+		if f.Operand >= 0 && f.Operand < len(p.Moves) {
+			stop = p.Moves[f.Operand]
+		}
+	case causeDivide:
+		stop = p.Divide
+	default:
+		stop = p.Compute
+	}
+	f.Text, f.TextAddr, f.Blocks = p.Words, base, blocks
+	if f.cause == causeIllegal {
+		f.Text[stop] = 0xffffffff
+	}
+	for c := range units {
+		block := int(c)
+		s := CoreState{Vector: q.engine == uint8(trace.EngineVector), ID: int(c), Args: f.Args, LR: base + uint64(4*len(p.Words)-4)}
+		if c == bad%units {
+			block = int(bad)
+		}
+		s.Block = block
+		at, t := stop, turn
+		failed := c == bad%units || f.cause == causeHang
+		if !failed { // the others were stopped where they were: at their computation
+			at, t = p.Compute, min(turn, p.Turns-1)
+		}
+		st, _ := p.Run(block, args, at, t)
+		s.X, s.Executed = st.X, uint64(t)
+		s.FaultPC = base + uint64(4*at)
+		s.PC = s.FaultPC
+		if failed && f.cause != causeHang {
+			s.Failed = true
+			s.PC += 4 * uint64(min(3+int(f.Task)%5, len(p.Words)-1-at))
+			m.raise(&s, f, stop, p)
+		}
+		f.Cores = append(f.Cores, s)
+	}
+}
+
+// missed is the block and its tile that first touch what cannot be touched. An injected fault takes a block in the
+// middle.
+func (m *Machine) missed(q *Queue, p *isa.Program, f *Fault, args []uint64, blocks uint32) (block uint32, turn int) {
+	k := f.Operand
+	if f.injected || f.cause != causeMTE || k < 0 || k >= len(p.Moves) || k >= len(args) {
+		return blocks / 2, 0
+	}
+	if move := p.Moves[k]; move < 0 {
+		return 0, 0
+	}
+	n := 32 * p.Steps[k]
+	bytes := int64(n)
+	if k < len(q.fn.Operands) {
+		bytes = q.fn.Operands[k].Bytes
+	}
+	for b := range blocks {
+		for t := range p.Turns {
+			off := int64(int(b)*p.Turns+t) * int64(n)
+			if off >= bytes {
+				break
+			}
+			if _, miss := q.space.Resolve(args[k]+uint64(off), int(min(int64(n), bytes-off)), Read); miss != nil {
+				f.Addr, f.HasAddr = args[k]+uint64(off), true
+				return b, t
+			}
+		}
+	}
+	return 0, 0
+}
+
+// raise sets the error bits and the info words of the core that failed.
+func (m *Machine) raise(s *CoreState, f *Fault, stop int, p *isa.Program) {
+	bit := func(n int) { s.Words[n/64] |= 1 << (n % 64) }
+	pc := s.FaultPC
+	low, high := pc>>2&0xff, pc>>10&0xff
+	i, _ := isa.Decode(p.Words[stop])
+	switch f.cause {
+	case causeMTE, causeBus:
+		if f.HasAddr {
+			s.X[i.A] = f.Addr // what the address register really held
+		}
+		kind := uint64(3) // read, decode error
+		if f.cause == causeBus {
+			kind = 2
+		}
+		if i.Op == isa.StoreUB || i.Op == isa.StoreL0 {
+			kind += 4
+		}
+		addr := f.Addr >> 5 & 0x7fff
+		bit(23)
+		s.Infos.MTE = high<<32 | kind<<24 | addr<<8 | low
+	case causeUB:
+		if s.Vector {
+			bit(62)
+			s.Infos.Vec = high<<32 | low
+		} else {
+			bit(19)
+			s.Infos.Cube = high<<24 | low
+		}
+	case causeVecDiv:
+		bit(52)
+		s.Infos.Vec = high<<32 | low
+	case causeDivide:
+		bit(3)
+		s.X[isa.RegBlocks] = 0
+		s.Infos.CCU = high<<23 | low
+	case causeIllegal:
+		bit(4)
+		s.Infos.CCU = high<<23 | low
+	}
+}
