@@ -12,12 +12,15 @@ import (
 
 // process is this process among the others of a run directory: its place, its telemetry, its share of each device.
 type process struct {
-	rt     *Runtime
-	dir    *ipc.Dir
-	slot   *ipc.Slot
-	page   *telemetry.Writer
-	next   telemetry.Snapshot // being filled; the driver's
-	shares []*ipc.Share       // by visible device
+	rt   *Runtime
+	dir  *ipc.Dir
+	slot *ipc.Slot
+	page *telemetry.Writer
+	next telemetry.Snapshot // being filled; the driver's
+
+	// Under Port.Call.
+	exports []*exportedBlock
+	imports []*importedBlock
 
 	stop chan struct{}
 	done sync.WaitGroup
@@ -48,8 +51,7 @@ func (rt *Runtime) join() {
 		base.Write([]byte(rt.cfg.Chip.Name))
 		_, total := d.hw.Memory()
 		// The number of the physical device: what a program calls 0 may be another one's 1.
-		s := p.slot.Share(base.Sum64()<<8|uint64(d.hw.ID()+1), uint64(total))
-		p.shares = append(p.shares, s)
+		d.memory.beside = p.slot.Share(base.Sum64()<<8|uint64(d.hw.ID()+1), uint64(total))
 	}
 	p.next = telemetry.Snapshot{Started: time.Now().UnixNano(), Program: rt.cfg.Program}
 	rt.process = p
@@ -74,6 +76,16 @@ func (p *process) leave() {
 	close(p.stop)
 	p.done.Wait()
 	p.rt.machine.OnSample(nil)
+	for _, d := range p.rt.devices {
+		d.memory.beside = nil
+	}
+	for _, b := range p.imports {
+		b.phys.Drop()
+		b.im.Close()
+	}
+	for _, x := range p.exports {
+		x.phys.Drop()
+	}
 	p.end()
 }
 
@@ -86,6 +98,7 @@ func (p *process) end() {
 
 // sample publishes the state of the devices. It runs on the driver.
 func (p *process) sample() {
+	p.account()
 	s := &p.next
 	s.Wall, s.Faults = time.Now().UnixNano(), p.rt.faults.Load()
 	s.Devices, s.Streams, s.Operators, s.Hidden = s.Devices[:0], s.Streams[:0], s.Operators[:0], 0

@@ -10,7 +10,10 @@ import (
 // (aclrtGetMemInfo).
 func (th *Thread) MemInfo() (free, total, peak int64, err error) {
 	s, err := th.MemoryStats()
-	return int64(s.Total - s.InUse), int64(s.Total), int64(s.Peak), err
+	if free = int64(s.Total - s.InUse); err == nil {
+		free = min(free, th.ctx.dev.memory.left()) // other processes hold some
+	}
+	return free, int64(s.Total), int64(s.Peak), err
 }
 
 // MemAttr is a kind of memory, numbered as aclrtMemAttr.

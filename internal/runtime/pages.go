@@ -14,6 +14,7 @@ type memory struct {
 	users  []*Context // by the tag of their blocks; 0 is the runtime itself
 	frees  pendingFrees
 	uses   map[uint64][]recordedUse // by block, see RecordUse
+	shares
 	strict strictLog
 
 	virtual   []*reservation // see ReserveAddress
@@ -85,6 +86,10 @@ func (m *memory) take(r mempool.Request, ctx *Context) (uint64, bool) {
 		r.Bytes = (r.Bytes + sim.Page - 1) &^ (sim.Page - 1) // an isolated table shares no page with another one
 	}
 	addr, ok := m.pool.Alloc(r)
+	if ok && !m.claim() {
+		m.pool.Free(addr)
+		return 0, false
+	}
 	if ok && ctx != nil {
 		ctx.bytes += int64(r.Bytes)
 	}
@@ -93,10 +98,12 @@ func (m *memory) take(r mempool.Request, ctx *Context) (uint64, bool) {
 
 // release gives a block back.
 func (m *memory) release(addr uint64) {
+	m.unshare(addr)
 	b, ok := m.pool.Free(addr)
 	if !ok {
 		return
 	}
+	m.claim()
 	if ctx := m.users[b.Tag]; ctx != nil {
 		ctx.bytes -= int64(b.Bytes)
 	}

@@ -15,7 +15,13 @@
 //
 // It knows no device and no virtual time: package runtime ties it to the simulator.
 //
-// Goroutines: one for each Slot that serves (Serve) and one for each connection, ended by Slot.Close; one for the pipe
-// (Slot.OnPoke), ended by Slot.Close. Locks: Dir.mu guards the cached slot files, Server.mu what is exported; neither is
-// held while another is taken.
+// # Keys
+//
+// What a process exports has a key that nobody can guess. An importer asks for it on the exporter's socket; the kernel
+// says who asks; the answer carries a descriptor. The connection then stays: its end tells either side that the other
+// has let go or died.
+//
+// Goroutines: one for each Slot that exports and one for each connection, ended by Slot.Close; one for each Import, ended
+// by Import.Close; one for the pipe (Slot.OnPoke), ended by Slot.Close. Locks: Dir.mu guards the cached slot files,
+// Slot.mu what belongs to the place, server.mu and Export.mu what is exported; none is held while another is taken.
 package ipc

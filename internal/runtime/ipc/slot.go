@@ -18,6 +18,7 @@ type Slot struct {
 
 	mu     sync.Mutex
 	closed bool
+	server *server // nil until something is exported
 }
 
 // Join takes a place for the calling process. It keeps the place until Close or until it dies, however it dies.
@@ -60,11 +61,15 @@ func (s *Slot) Clock(i int) []atomic.Uint64 { return s.dir.table.slot(i)[slotClo
 // Close gives the place up.
 func (s *Slot) Close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	was, srv := s.closed, s.server
+	s.closed = true
+	s.mu.Unlock()
+	if was {
 		return
 	}
-	s.closed = true
+	if srv != nil {
+		srv.close()
+	}
 	s.dir.table.clear(s.index)
 	_ = os.Remove(s.dir.name(s.index, "sock")) // there need not be one
 	_ = os.Remove(s.dir.name(s.index, "poke"))
