@@ -144,11 +144,7 @@ func (q *Queue) putArgs(args []uint64) uint64 {
 		return 0 // the queue was made without an argument ring
 	}
 	q.argPos = at + n
-	to := q.argMem[at:]
-	to = to[:n]
-	for i, a := range args {
-		to[i] = a
-	}
+	copy(q.argMem[at:at+n], args)
 	return q.argBase + uint64(at)*8
 }
 

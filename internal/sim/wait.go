@@ -19,7 +19,6 @@ type request struct {
 	kind    waitKind
 	queue   *Queue
 	pos     uint64
-	tail    uint64
 	event   *Event
 	notify  *Notify
 	cond    *Cond

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -152,7 +151,7 @@ func FuzzDecode(f *testing.F) {
 	w.Write(sample(1))
 	f.Add(b[:600])
 	f.Add(b[:10])
-	f.Add([]byte(fmt.Sprint("NPUTLM1")))
+	f.Add([]byte("NPUTLM1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := Decode(b)
 		if err != nil {

@@ -20,7 +20,6 @@ type scanner struct {
 	offset int64 // in the file, of b[0]
 	err    error // why in gave no more
 	inside bool  // the array of events was entered
-	depth  int   // of values before and after the events
 	bad    int64 // pieces between events that are no objects
 	other  []byte
 }
