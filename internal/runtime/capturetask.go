@@ -100,8 +100,8 @@ func (th *Thread) sinkWait(s *Stream, l *lane, e *Event, k *mark) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if l == nil {
-		if s.def || k.lane.m.thread == nil {
-			return th.fail(InvalidParam, c.name, "the event was recorded in a model, the stream is none of its streams", "bind the stream first")
+		if s.def || k.lane.m.thread == nil || s.dev != k.lane.m.dev {
+			return th.fail(InvalidParam, c.name, "the event was recorded in a model that this stream cannot be part of", "bind the stream first; a model is of one device")
 		}
 		l = k.lane.m.take(s)
 	}

@@ -87,6 +87,9 @@ var (
 	callActiveStream  = call{"aclrtActiveStream", 1500}
 	callSetLabel      = call{"aclrtSetLabel", 1000}
 	callSwitchLabel   = call{"aclrtSwitchLabelByIndex", 1500}
+	callReduce        = call{"aclrtReduceAsync", 3000}
+	callCommInit      = call{"HcclCommInitAll", 100000}
+	callCollective    = call{"HcclAllReduce", 5000}
 	callExecute       = call{"aclmdlExecuteAsync", 5000}
 )
 

@@ -205,6 +205,8 @@ func (m *Machine) begin(q *Queue) {
 		f = m.copyMemory(q, d)
 	case d.kind() == trace.Memset:
 		f = m.setMemory(q, d)
+	case d.kind() == trace.Reduce:
+		f = m.reduceMemory(q, d)
 	}
 	if f != nil {
 		m.fail(q, f)

@@ -65,7 +65,7 @@ func (m *Machine) step(q *Queue) {
 			}
 			m.ready(q, f.engine(), f, max(1, blocks), f.BlockNs)
 			return
-		case trace.Memcpy:
+		case trace.Memcpy, trace.Reduce:
 			m.ready(q, trace.EngineDMA, nil, 1, q.dev.copyTime(d))
 			return
 		case trace.Memset:
