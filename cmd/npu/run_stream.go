@@ -58,7 +58,7 @@ func runStream(ctx context.Context, o *runOptions) error {
 	}
 	var res *program.Result
 	runErr := o.watched(ctx, func(ctx context.Context) (err error) {
-		res, err = p.Run(ctx, program.Options{Chip: chip, Policy: policy, Threads: o.threads, RunDir: ipc.Path(os.Getenv), Pace: o.pace})
+		res, err = p.Run(ctx, program.Options{Chip: chip, Policy: policy, Threads: o.threads, Visible: os.Getenv("ASCEND_RT_VISIBLE_DEVICES"), RunDir: ipc.Path(os.Getenv), Pace: o.pace})
 		return err
 	})
 	if res == nil {

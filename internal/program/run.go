@@ -25,6 +25,7 @@ type Options struct {
 	Policy  string // empty: the program's, else preempt
 	Threads int    // host threads for the arithmetic; results do not depend on it
 	Rows    int    // tasks that the trace keeps at most; 0: a million
+	Visible string // ASCEND_RT_VISIBLE_DEVICES: which devices the program sees; empty: all
 	RunDir  string // where the run shows itself to others, see runtime.Config; empty: nowhere
 	Pace    bool   // device time does not run ahead of wall time
 }
@@ -135,7 +136,8 @@ func (p *Program) Run(ctx context.Context, o Options) (res *Result, err error) {
 	rec := trace.NewRecorder()
 	rec.Limit(cmp.Or(o.Rows, 1_000_000))
 	rt, err := runtime.Open(runtime.Config{
-		Chip: chip, Devices: max(1, p.Setup.Devices), Policy: policy, Workers: max(1, o.Threads), MemoryBytes: p.Setup.Memory,
+		Visible: o.Visible,
+		Chip:    chip, Devices: max(1, p.Setup.Devices), Policy: policy, Workers: max(1, o.Threads), MemoryBytes: p.Setup.Memory,
 		Recorder: rec, Spans: true, RunDir: o.RunDir, Program: p.Name, Pace: o.Pace,
 	})
 	if err != nil {
