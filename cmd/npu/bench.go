@@ -25,12 +25,14 @@ type benchOptions struct {
 	plot     bool
 	format   string
 	compare  string
+	replay   []string
+	drawMap  bool
 }
 
 func newBenchCmd(a *app) *cobra.Command {
 	o := &benchOptions{app: a}
 	c := &cobra.Command{
-		Use:   "bench [streams|events|launch|copy|graph|loop|all]...",
+		Use:   "bench [streams|events|launch|memory|copy|graph|loop|all]...",
 		Short: "Measure what the runtime's calls cost on this machine",
 		Long: `Measures the wall time of the runtime's calls (ns/op, allocs/op, B/op) and, beside it, the simulated time of the same
 calls. What a call is measured by runs in the same rounds: a buffered Go channel send, a queue under a mutex, a plain copy.
@@ -38,11 +40,16 @@ Figures are medians over interleaved rounds; ± is half of the range of the roun
 machine, wall times are not.
 
 --format bench prints the standard Go benchmark format, which benchstat reads; --compare OLD measures again and sets the
-result beside such a file.`,
+result beside such a file.
+
+memory --replay FILE runs a trace of allocations (op,id,size,stream lines, or the event list of a PyTorch memory snapshot
+in JSON) through the device's pool and through PyTorch's caching policy, and prints what each reserves; --map draws the
+pool when most of it is in use.`,
 		Example: `  npu bench launch
   npu bench all --count 10 --format bench > old.txt
   npu bench all --count 10 --compare old.txt
-  npu bench streams --plot`,
+  npu bench streams --plot
+  npu bench memory --replay snapshot.json --map`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return append(benchNames(), "all"), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -59,6 +66,8 @@ result beside such a file.`,
 	f.StringVar(&o.compare, "compare", "", "compare with an earlier run `OLD`, a file of --format bench")
 	f.BoolVar(&o.json, "json", false, "print as JSON")
 	f.BoolVar(&o.plot, "plot", false, "draw pictures")
+	f.StringArrayVar(&o.replay, "replay", nil, "memory: replay the allocations of `FILE` (repeatable)")
+	f.BoolVar(&o.drawMap, "map", false, "memory: draw the pool at its peak, of a replay or of a built-in trace")
 	return c
 }
 
@@ -83,6 +92,10 @@ func (o *benchOptions) check() error {
 		return problem.Usagef("--plot draws for the eye: it goes with no --json, --format bench or --compare")
 	case o.compare != "" && o.format == "bench":
 		return problem.Usagef("--compare prints a comparison: it goes with no --format bench")
+	case o.replays() && (len(o.families) != 1 || o.families[0] != "memory"):
+		return problem.Usagef("--replay and --map belong to one family: npu bench memory")
+	case o.replays() && (o.plot || o.compare != "" || o.format == "bench"):
+		return problem.Usagef("--replay and --map print a table: they go with no --plot, --compare or --format bench")
 	}
 	return nil
 }
@@ -94,6 +107,9 @@ func runBench(ctx context.Context, o *benchOptions) error {
 	chip, err := soc.Lookup(o.soc)
 	if err != nil {
 		return err
+	}
+	if o.replays() {
+		return o.runReplay(ctx, chip)
 	}
 	families, err := bench.Select(o.families)
 	if err != nil {

@@ -131,9 +131,10 @@ func (th *Thread) checkCopy(dst *Mem, limit int64, src *Mem, n int64, kind CopyK
 	return false, nil
 }
 
-// hostCopy charges the thread with a copy of n bytes between host memory.
+// hostCopy charges the thread with copying n bytes itself, between host memory: no task is set up for it.
 func (th *Thread) hostCopy(n int64) {
-	th.port.Spend(cost.CopyNs(th.rt.cfg.Chip, cost.HostToHost, n))
+	chip := th.rt.cfg.Chip
+	th.port.Spend(cost.CopyNs(chip, cost.HostToHost, n) - cost.CopyNs(chip, cost.HostToHost, 0))
 }
 
 // Limits of one copy task in bytes; larger copies are several tasks.

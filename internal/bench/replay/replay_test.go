@@ -1,0 +1,147 @@
+package replay
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"npu/internal/problem"
+	"npu/internal/sim/soc"
+)
+
+func chip(t testing.TB) *soc.Chip {
+	t.Helper()
+	c, err := soc.Lookup("Ascend910B3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestRead_formats(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		ops        int
+		bad        string
+	}{
+		{"csv", "op,id,size,stream\na,1,100,0\na,2,5000000,3\nf,1,0,0\ns,0,0,0\nf,2,0,3\n", 5, ""},
+		{"snapshot", `{"segments":[{"a":[1]}],"device_traces":[[],[{"action":"alloc","addr":4096,"size":512,"stream":0,"frames":[]},{"action":"free_requested","addr":4096,"size":512,"stream":0},{"action":"free_completed","addr":4096,"size":512,"stream":0}]]}`, 2, ""},
+		{"events", `[{"action":"segment_alloc","addr":1,"size":2},{"action":"alloc","addr":7,"size":512},{"action":"free_completed","addr":9,"size":1}]`, 1, ""},
+		{"twice", "a,1,100,0\na,1,100,0\n", 1, "line 2"},
+		{"unknown", "a,1,100,0\nf,2,0,0\n", 1, "line 2"},
+		{"no number", "a,x,100,0\n", 0, "line 1"},
+		{"fields", "a,1,100\n", 0, "line 1"},
+		{"zero", "a,1,0,0\n", 0, "line 1"},
+		{"cut json", `[{"action":"alloc","addr":7,"size":512},{"action":"al`, 1, "offset"},
+		{"no events", `{"segments":[]}`, 0, "no allocations"},
+		{"empty", " \n", 0, "no operations"},
+	} {
+		tr, err := Read(strings.NewReader(c.text), c.name)
+		if len(tr.Ops) != c.ops {
+			t.Errorf("%s: %d operations, want %d", c.name, len(tr.Ops), c.ops)
+		}
+		switch {
+		case c.bad == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.bad != "" && (err == nil || !strings.Contains(err.Error(), c.bad) || problem.ClassOf(err) != problem.Damaged):
+			t.Errorf("%s: error %v", c.name, err)
+		}
+	}
+}
+
+// The model against what is known of the real allocator: which segments a request makes.
+func TestTorch_segments(t *testing.T) {
+	p := newTorch(32)
+	for _, c := range []struct{ ask, reserved uint64 }{
+		{1000, 2 << 20}, {512 << 10, 2 << 20}, {1 << 20, 22 << 20}, // 1 MiB and the padding is large already
+		{5 << 20, 22 << 20}, {12 << 20, 22 << 20}, {11<<20 + 5, 34 << 20},
+	} {
+		p.alloc(c.ask, 0)
+		if p.reserved != c.reserved {
+			t.Fatalf("after %d bytes %d are reserved, want %d", c.ask, p.reserved, c.reserved)
+		}
+	}
+	p.alloc(1000, 1) // no other stream's memory
+	if p.reserved != 36<<20 {
+		t.Errorf("a second stream: %d reserved", p.reserved)
+	}
+}
+
+// traces makes the three traces with the generator beside the repository.
+func traces(t testing.TB) map[string]string {
+	t.Helper()
+	gen, err := filepath.Abs("../../../../shared/data/alloc/gen.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cmd := exec.Command("python3", gen)
+	cmd.Dir = dir
+	if err := cmd.Run(); err != nil {
+		t.Skipf("no allocation traces: %s: %v", gen, err)
+	}
+	out := map[string]string{}
+	for _, n := range []string{"train", "infer", "small"} {
+		out[n] = filepath.Join(dir, n+".csv")
+	}
+	return out
+}
+
+// What the pool reserves at the most is at most 1.15 of what is in use, and no more than PyTorch's policy.
+func TestReplay_traces(t *testing.T) {
+	for name, path := range traces(t) {
+		tr, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, err := Pool(tr, chip(t), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		torch := Torch(tr, chip(t))
+		if ours.PeakBytes != torch.PeakBytes {
+			t.Errorf("%s: the policies count %d and %d bytes in use", name, ours.PeakBytes, torch.PeakBytes)
+		}
+		if ours.Ratio > 1.15 || ours.Ratio > torch.Ratio || ours.Ratio < 1 {
+			t.Errorf("%s: reserved/in use %.3f, PyTorch's %.3f", name, ours.Ratio, torch.Ratio)
+		}
+		if len(ours.AtPeak) == 0 || len(Picture(ours.AtPeak, 64, 16)) < 2 {
+			t.Errorf("%s: no picture", name)
+		}
+		t.Logf("%s: %.4f against %.4f", name, ours.Ratio, torch.Ratio)
+	}
+}
+
+func TestOpen_missing(t *testing.T) {
+	_, err := Open(filepath.Join(t.TempDir(), "none.csv"))
+	if err == nil || problem.ClassOf(err) != problem.Damaged {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("a,1,100,0\nf,1,0,0\n"))
+	f.Add([]byte(`[{"action":"alloc","addr":7,"size":512}]`))
+	f.Add([]byte(`{"device_traces":[[{"action":"free","addr":7}]]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		tr, err := Read(strings.NewReader(string(b)), "fuzz")
+		if tr == nil {
+			t.Fatal("no trace")
+		}
+		live := map[int32]bool{}
+		for _, op := range tr.Ops {
+			if op.Kind == Sync {
+				continue
+			}
+			if live[op.Block] == (op.Kind == Alloc) || int(op.Block) >= tr.Blocks {
+				t.Fatalf("operation %+v", op)
+			}
+			live[op.Block] = op.Kind == Alloc
+		}
+		if err != nil && errors.Is(err, errDone) {
+			t.Fatal(err)
+		}
+	})
+}
