@@ -3,7 +3,7 @@ package sim
 import (
 	"encoding/binary"
 
-	"npu/internal/sim/isa"
+	"npu/internal/blackbox/isa"
 	"npu/internal/trace"
 )
 

@@ -1,0 +1,80 @@
+package errring
+
+import (
+	"encoding/binary"
+	"reflect"
+	"testing"
+)
+
+func sample(total int) *Box {
+	b := &Box{Pid: 77, Total: uint64(total)}
+	for i := max(0, total-Slots); i < total; i++ {
+		b.Elements = append(b.Elements, Element{Pid: 77, Type: AIVector, Serial: uint64(i + 1), Stream: 3, Task: uint32(i), Code: 0x31, Blocks: 2,
+			Cores: []Core{{ID: 1, Vector: true, Block: 9, Words: [3]uint64{1 << 23, 2, 3}, PCStart: 0x1000, PC: 0x1040, Vec: 1, MTE: 2, IFU: 3, CCU: 4, Cube: 5, BIU: 6, FIXP0: 7, FIXP1: 8, Mask: 9, ParaBase: 10, Reached: 11, SubError: 4}}})
+	}
+	b.Sections = []Section{{"tasks", "one\ntwo\n"}, {"empty", ""}}
+	return b
+}
+
+// What is written is read, from one error to more than the ring holds.
+func TestRoundTrip(t *testing.T) {
+	for _, n := range []int{0, 1, 9, 10, 11, 25} {
+		want := sample(n)
+		got, bad, err := Parse(Encode(want))
+		if err != nil || len(bad) > 0 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%d errors: %v %v\n%+v\n%+v", n, err, bad, got, want)
+		}
+	}
+}
+
+// The fields of the documented layout stand where they should.
+func TestEncode_layout(t *testing.T) {
+	b := Encode(sample(12))
+	le := binary.LittleEndian
+	for _, c := range []struct{ at, want int }{{0, Magic}, {4, 2}, {8, 2}, {12, 10}, {16, 77}, {24, 12288}} {
+		if got := int(le.Uint32(b[c.at:])); got != c.want {
+			t.Errorf("offset %d: 0x%x, want 0x%x", c.at, got, c.want)
+		}
+	}
+	if serial := le.Uint64(b[32+16:]); serial != 11 { // slot 0 holds the eleventh
+		t.Errorf("serial of slot 0: %d", serial)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	b := Encode(sample(2))
+	f.Add(b[:200])
+	f.Add(b[len(b)-40:])
+	f.Add([]byte{0x20, 0x20, 0x5a, 0xa5})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		x, _, err := Parse(b)
+		if (err == nil) != (x != nil) {
+			t.Fatal(x, err)
+		}
+		n := 0
+		for _, s := range x.sectionsOrNil() {
+			n += len(s.Lines)
+		}
+		if n > len(b) {
+			t.Errorf("%d bytes of sections from %d", n, len(b))
+		}
+	})
+}
+
+func (x *Box) sectionsOrNil() []Section {
+	if x == nil {
+		return nil
+	}
+	return x.Sections
+}
+
+// A file that was cut anywhere says so, and gives what it has.
+func TestParse_cut(t *testing.T) {
+	b := Encode(sample(2))
+	for _, n := range []int{32, 100, headSize + ElementSize + 5, len(b) - 50, len(b) - 3} {
+		x, bad, err := Parse(b[:n])
+		if err != nil || x == nil || len(bad) == 0 {
+			t.Errorf("%d bytes: %v, damage %v", n, err, bad)
+		}
+	}
+}
