@@ -147,7 +147,10 @@ func (j *job) coreOf(f *coredump.File, c *coredump.Core, obj *kobject.Object, ob
 		}
 		words, start, at := f.Code(c.Where(), 4, 3)
 		for i, w := range words {
-			x.Code = append(x.Code, CodeWord{fmt.Sprintf("0x%x", start+uint64(4*i)), fmt.Sprintf("%08x", w), i == at})
+			x.Code = append(x.Code, CodeWord{Addr: fmt.Sprintf("0x%x", start+uint64(4*i)), Word: fmt.Sprintf("%08x", w), Here: i == at})
+		}
+		if head, _, _ := f.Code(text.Addr, 0, 0); len(head) > 0 {
+			disassemble(head[0], x.Code, words)
 		}
 	}
 	if f.Family == aicore.V100 {

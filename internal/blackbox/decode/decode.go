@@ -90,7 +90,7 @@ func (j *job) decode(kind string) error {
 	}
 	whole := map[string]func([]byte) error{
 		identify.KernelPrint: j.kernelPrint, identify.ATrace: j.atrace, identify.StackImage: j.stackImage, identify.StackText: j.stackText,
-		identify.BlackBox: j.blackBox, identify.KernelRing: j.printk, identify.DeviceInfo: j.deviceInfo, identify.KernelObject: j.kernelObject,
+		identify.BlackBox: j.blackBox, identify.ErrorRing: j.errorRing, identify.KernelRing: j.printk, identify.DeviceInfo: j.deviceInfo, identify.KernelObject: j.kernelObject,
 		identify.KernelJSON: j.kernelJSON, identify.Overflow: j.overflow, identify.DumpStats: j.dumpStats, identify.MsprobeJSON: j.msprobe,
 	}
 	fn, ok := whole[kind]

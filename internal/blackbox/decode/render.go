@@ -129,7 +129,15 @@ func cores(b *bytes.Buffer, r *Report, s Style) {
 		if c.PCDoubtful != "" {
 			fmt.Fprintf(b, "          the repaired program counter is doubtful: %s\n", c.PCDoubtful)
 		}
-		if len(c.Code) > 0 {
+		if len(c.Code) > 0 && c.Code[0].Text != "" {
+			for _, w := range c.Code {
+				mark := "  "
+				if w.Here {
+					mark = "=>"
+				}
+				fmt.Fprintf(b, "        %s %s  %s  %s\n", mark, w.Addr, w.Word, w.Text)
+			}
+		} else if len(c.Code) > 0 {
 			b.WriteString("          code")
 			for _, w := range c.Code {
 				if w.Here {

@@ -85,6 +85,7 @@ type Core struct {
 type CodeWord struct {
 	Addr string `json:"addr"`
 	Word string `json:"word"`
+	Text string `json:"text,omitempty"` // the instruction, where the set is known
 	Here bool   `json:"here,omitempty"`
 }
 

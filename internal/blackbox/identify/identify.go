@@ -13,6 +13,7 @@ import (
 	"npu/internal/blackbox/atrace"
 	"npu/internal/blackbox/bbox"
 	"npu/internal/blackbox/coredump"
+	"npu/internal/blackbox/errring"
 	"npu/internal/blackbox/kobject"
 	"npu/internal/blackbox/kprint"
 	"npu/internal/blackbox/plog"
@@ -33,6 +34,7 @@ const (
 	StackImage   = "stack-image"   // stackcore, binary
 	StackText    = "stack-text"    // stackcore, coretrace, gdb: text
 	BlackBox     = "black-box"     // head, HDR, CDR
+	ErrorRing    = "error-ring"    // what the scheduler of a device wrote of its errors
 	KernelRing   = "kernel-log"    // printk ring of the device
 	History      = "history"       // history.log
 	DeviceInfo   = "device-info"   // device_info.txt
@@ -48,7 +50,7 @@ const (
 func Description(kind string) string {
 	if s, ok := map[string]string{Core: "AI-core core file", KernelObject: "kernel object", KernelJSON: "kernel description", TensorDump: "tensor dump",
 		Overflow: "overflow record", DumpStats: "dump statistics", KernelPrint: "kernel print data", ATrace: "trace ring (atrace)", StackImage: "process stack image",
-		StackText: "process stack text", BlackBox: "black box of a device", KernelRing: "kernel log ring of a device", History: "exception history of a device",
+		StackText: "process stack text", BlackBox: "black box of a device", ErrorRing: "black box of a device", KernelRing: "kernel log ring of a device", History: "exception history of a device",
 		DeviceInfo: "device table of a black-box export", Log: "log", MsprobeJSON: "msprobe dump description", Stream: "stream program", NPY: "NumPy array", Text: "text", Empty: "empty file",
 		"onnx": "ONNX model", "om": "offline model", "npt": "capture"}[kind]; ok {
 		return s
@@ -104,6 +106,8 @@ func Bytes(head []byte, size int64) string {
 		return ATrace
 	case bbox.Sniff(head) != "":
 		return BlackBox
+	case errring.Sniff(head):
+		return ErrorRing
 	case kprint.Sniff(head):
 		return KernelPrint
 	case adump.Sniff(head, size):

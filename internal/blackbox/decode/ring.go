@@ -1,0 +1,117 @@
+package decode
+
+import (
+	"fmt"
+	"strings"
+
+	"npu/internal/blackbox/aicore"
+	"npu/internal/blackbox/errcode"
+	"npu/internal/blackbox/errring"
+	"npu/internal/blackbox/isa"
+)
+
+var ringTypes = map[uint32]string{0: "AI core", 1: "vector core", 2: "SDMA", 3: "AI CPU", 4: "FFTS+ SDMA", 5: "FFTS+ AI CPU", 6: "DVPP", 7: "DSA", 8: "FFTS+ DSA", 9: "SQE",
+	10: "wait time-out", 11: "FFTS+ AI core", 12: "FFTS+ vector core", 13: "collective time-out", 14: "AI-core time-out", 15: "fusion kernel", 16: "CCU", 17: "AI core extension", 18: "vector core extension"}
+
+// errorRing shows the black box of a simulated device: the error that it was written for is the last one of the ring.
+func (j *job) errorRing(b []byte) error {
+	x, bad, err := errring.Parse(b)
+	if err != nil {
+		return err
+	}
+	r := j.rep
+	r.Form = "error ring"
+	r.Chip, _ = firstWord(section(x, "fault"), "chip ")
+	r.fact("process", fmt.Sprint(x.Pid))
+	r.fact("errors", fmt.Sprintf("%d so far, %d in the ring", x.Total, len(x.Elements)))
+	for i, e := range x.Elements {
+		name := ringTypes[e.Type]
+		if name == "" {
+			name = fmt.Sprintf("unknown(%d)", e.Type)
+		}
+		text := fmt.Sprintf("%s, stream %d, task %d, device code 0x%x", name, e.Stream, e.Task, e.Code)
+		if s, ok := errcode.Scheduler(e.Code); ok {
+			text += fmt.Sprintf(" (%d %s)", s.ACL, s.Meaning)
+		}
+		switch e.Type {
+		case errring.WaitTimeout:
+			text += fmt.Sprintf(", waited for number %d, limit %d ms", e.ID, e.Limit/1e6)
+		case errring.SDMA:
+			text += fmt.Sprintf(", address 0x%x", e.Limit)
+		}
+		r.record("error", fmt.Sprintf("serial %d", e.Serial), text, 0)
+		if i == len(x.Elements)-1 {
+			r.Cause = append(r.Cause, text)
+			j.ringCores(&e)
+		}
+	}
+	for _, s := range x.Sections {
+		for l := range strings.Lines(s.Lines) {
+			l = strings.TrimRight(l, "\n")
+			if s.Name == "fault" && strings.HasPrefix(l, "address ") {
+				r.Cause = append(r.Cause, l)
+			}
+			r.record(s.Name, "", l, 0)
+		}
+	}
+	for _, p := range bad {
+		r.problem(p.Offset, p.Text)
+	}
+	return nil
+}
+
+// ringCores shows the cores of one error.
+func (j *job) ringCores(e *errring.Element) {
+	for _, c := range e.Cores {
+		x := Core{ID: int(c.ID), Type: "AIC", Bits: []int{}, Registers: []Register{}, PC: fmt.Sprintf("0x%x", c.PC), PCStart: fmt.Sprintf("0x%x", c.PCStart)}
+		if c.Vector {
+			x.Type = "AIV"
+		}
+		in := aicore.Infos{Vec: c.Vec, MTE: c.MTE, IFU: c.IFU, CCU: c.CCU, Cube: c.Cube, BIU: c.BIU, FIXP0: c.FIXP0, FIXP1: c.FIXP1}
+		w := aicore.Words(c.Words)
+		bits := w.Bits()
+		fixed := aicore.Repair(aicore.V100, c.PC, bits, in)
+		fill(&x, aicore.V100, w, nil, bits, in, fixed)
+		at := c.PC
+		if len(fixed) > 0 {
+			at = fixed[0].Value
+		}
+		if at >= c.PCStart {
+			x.TextOffset = fmt.Sprintf("0x%x", at-c.PCStart)
+		}
+		for _, f := range aicore.FragmentsV100(bits, in) {
+			x.Why = append(x.Why, f.String())
+		}
+		x.Why = append(x.Why, fmt.Sprintf("ran block %d of %d, %d tiles were through", c.Block, e.Blocks, c.Reached))
+		j.rep.Cores = append(j.rep.Cores, x)
+	}
+}
+
+func section(x *errring.Box, name string) string {
+	for _, s := range x.Sections {
+		if s.Name == name {
+			return s.Lines
+		}
+	}
+	return ""
+}
+
+// firstWord is the word behind a prefix.
+func firstWord(text, prefix string) (string, bool) {
+	rest, ok := strings.CutPrefix(text, prefix)
+	word, _, _ := strings.Cut(rest, ",")
+	if !ok || strings.ContainsRune(word, '\n') {
+		return "", false
+	}
+	return word, true
+}
+
+// disassemble names the instructions of kernels in the instruction set of the simulated core.
+func disassemble(first uint32, code []CodeWord, words []uint32) {
+	if !isa.IsKernel(first) {
+		return
+	}
+	for i := range code {
+		code[i].Text = isa.Disassemble(words[i])
+	}
+}
