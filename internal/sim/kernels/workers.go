@@ -10,12 +10,17 @@ const maxParts = 16
 
 // spins is how often a thread looks for work (or for the others' end) before it parks: about 50 µs. Waking a parked
 // goroutine costs as much, and the next kernel usually follows sooner.
-const spins = 20_000
+const spins = 40_000
+
+// partsEach is how many parts a loop has for each thread, if it is worth them.
+const partsEach = 2
 
 // Workers runs the arithmetic of one kernel on several host threads. The zero value and nil compute on the
 // caller's goroutine alone. One goroutine at a time may call; a call from within a loop runs inline.
 //
-// The n-1 helpers start at the first loop that is worth a second thread, stay parked between loops and end with Close.
+// A loop is cut into parts, which its threads take one after the other; the caller never waits for a part that nobody
+// has begun, so that a helper that gets no processor costs nothing. The n-1 helpers start at the first loop that is worth
+// a second thread, park when they find no work for a while, and end with Close.
 type Workers struct {
 	n       int
 	spins   int
@@ -23,26 +28,25 @@ type Workers struct {
 	busy    atomic.Bool
 	closed  bool
 
-	// the loop that runs; written before the helpers' seq, which publishes it
+	// the loop that runs; written before the ticket, which publishes it
 	x     *Exec
 	part  func(x *Exec, part, lo, hi int)
 	plain func(lo, hi int)
 	total int
-	parts int
 
-	pending atomic.Int32
+	ticket  atomic.Uint64 // see takeTicket
+	loop    uint32        // number of the loop
+	pending atomic.Int32  // parts that are not done
 	parked  atomic.Bool
 	done    chan struct{}
 }
 
-// helper is one goroutine. seq counts its loops; the low end of the protocol is parked, which whoever swaps it to
-// false owns: a helper that finds work by itself, or the caller, who then owes it a token.
+// helper is one goroutine. Whoever swaps parked to false owns it: a helper that finds work by itself, or the caller, who
+// then owes it a token.
 type helper struct {
-	seq    atomic.Uint32
 	parked atomic.Bool
 	quit   atomic.Bool
 	wake   chan struct{}
-	_      [64]byte // seq of two helpers on one cache line would slow both
 }
 
 // NewWorkers makes a set of n host threads, the caller among them. At most 16 are used.
@@ -85,7 +89,7 @@ func (w *Workers) Parallel(n, grain int, f func(lo, hi int)) {
 }
 
 // each is Parallel for loops that are bound when the kernel is compiled, so that a run allocates nothing: f gets
-// the execution, the number of its part (below maxParts, for scratch memory) and the chunk.
+// the execution, the number of its thread (below maxParts, for scratch memory) and the chunk.
 func (x *Exec) each(n, grain int, f func(x *Exec, part, lo, hi int)) {
 	w := x.Workers
 	parts := w.split(n, grain)
@@ -106,24 +110,24 @@ func (w *Workers) split(n, grain int) int {
 	if w == nil || w.n <= 1 || w.closed {
 		return 1
 	}
-	return min(w.n, n/max(1, grain))
+	return min(w.n*partsEach, n/max(1, grain))
 }
 
-// run hands parts 1.. to the helpers, computes part 0, and returns when all are done.
+// run computes the loop with the helpers and returns when all is done.
 func (w *Workers) run(n, parts int) {
-	for len(w.helpers) < parts-1 {
+	for len(w.helpers) < min(w.n, parts)-1 {
 		h := &helper{wake: make(chan struct{}, 1)}
 		w.helpers = append(w.helpers, h)
 		go w.help(h, len(w.helpers))
 	}
-	w.total, w.parts = n, parts
-	w.pending.Store(int32(parts - 1))
-	for _, h := range w.helpers[:parts-1] {
-		h.seq.Add(1)
+	w.total = n
+	w.loop++
+	w.pending.Store(int32(parts))
+	w.ticket.Store(uint64(w.loop)<<32 | uint64(parts)<<16)
+	for _, h := range w.helpers[:min(w.n, parts)-1] {
 		w.signal(h)
 	}
-	w.compute(0)
-	if w.await(func() bool { return w.pending.Load() == 0 }) {
+	if w.work(0) || w.await(func() bool { return w.pending.Load() == 0 }) {
 		return
 	}
 	w.parked.Store(true)
@@ -133,16 +137,45 @@ func (w *Workers) run(n, parts int) {
 	<-w.done
 }
 
-// compute runs one part: a contiguous chunk, sizes differ by one at most.
-func (w *Workers) compute(part int) {
-	lo, hi := chunk(w.total, w.parts, part)
-	if w.part != nil {
-		w.part(w.x, part, lo, hi)
-	} else {
-		w.plain(lo, hi)
+// work computes parts until none is left; it says whether it did the last one that was pending.
+func (w *Workers) work(thread int) (last bool) {
+	for {
+		part, parts, ok := w.takeTicket()
+		if !ok {
+			return last
+		}
+		lo, hi := chunk(w.total, parts, part)
+		if w.part != nil {
+			w.part(w.x, thread, lo, hi)
+		} else {
+			w.plain(lo, hi)
+		}
+		last = w.pending.Add(-1) == 0
 	}
 }
 
+// takeTicket takes the next part of the loop that runs. The ticket holds the number of the loop, of its parts and of
+// those that are taken; a thread that comes late cannot take a part of a loop that has ended meanwhile.
+func (w *Workers) takeTicket() (part, parts int, ok bool) {
+	for {
+		t := w.ticket.Load()
+		part, parts = int(t&0xffff), int(t>>16&0xffff)
+		if part >= parts {
+			return 0, 0, false
+		}
+		if w.ticket.CompareAndSwap(t, t+1) {
+			return part, parts, true
+		}
+	}
+}
+
+// open says that a part waits for a thread.
+func (w *Workers) open() bool {
+	t := w.ticket.Load()
+	return t&0xffff < t>>16&0xffff
+}
+
+// chunk is part of n indices; sizes differ by one at most.
 func chunk(n, parts, part int) (lo, hi int) {
 	q, r := n/parts, n%parts
 	lo = part*q + min(part, r)
@@ -159,10 +192,10 @@ func (w *Workers) signal(h *helper) {
 	}
 }
 
-// help is the life of a helper; it always computes the same part.
-func (w *Workers) help(h *helper, part int) {
-	for seen := uint32(0); ; seen++ {
-		fresh := func() bool { return h.seq.Load() != seen || h.quit.Load() }
+// help is the life of a helper.
+func (w *Workers) help(h *helper, thread int) {
+	fresh := func() bool { return w.open() || h.quit.Load() }
+	for {
 		if !w.await(fresh) {
 			h.parked.Store(true)
 			if !fresh() || !h.parked.CompareAndSwap(true, false) {
@@ -172,8 +205,7 @@ func (w *Workers) help(h *helper, part int) {
 		if h.quit.Load() {
 			return
 		}
-		w.compute(part)
-		if w.pending.Add(-1) == 0 && w.parked.CompareAndSwap(true, false) {
+		if w.work(thread) && w.parked.CompareAndSwap(true, false) {
 			w.done <- struct{}{}
 		}
 	}
