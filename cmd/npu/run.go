@@ -90,9 +90,9 @@ usage, 3 a file that cannot be read.`,
 	f.Uint64Var(&o.seed, "seed", 1, "seed of random inputs")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.BoolVar(&o.sanitize, "sanitize", false, "memory and stream-order checker (not built yet)")
-	f.StringArrayVar(&o.inject, "inject", nil, "a fault to inject (not built yet)")
+	f.StringArrayVar(&o.inject, "inject", nil, "raise a fault: KIND[@op=NAME,task=N,stream=N,nth=N,addr=0x…,after=20us,p=0.01], docs/faults.md (repeatable)")
 	f.StringVar(&o.pmu, "pmu", "", "PMU event group (not built yet)")
-	f.StringVar(&o.dumpDir, "dump-dir", "", "where black box and core dump go (not built yet)")
+	f.StringVar(&o.dumpDir, "dump-dir", "", "where failing tasks leave black box, core dump and log")
 	f.BoolVar(&o.top, "top", false, "live screen while it runs (leave it with q: the run goes on)")
 	f.BoolVar(&o.pace, "pace", false, "tie device time to wall time: never faster than the device would be")
 	_ = c.RegisterFlagCompletionFunc("soc", func(c *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -107,8 +107,7 @@ func (o *runOptions) unbuilt() error {
 		set  bool
 		name string
 	}{
-		{o.sanitize, "--sanitize"}, {len(o.inject) > 0, "--inject"}, {o.pmu != "", "--pmu"},
-		{o.dumpDir != "", "--dump-dir"},
+		{o.sanitize, "--sanitize"}, {o.pmu != "", "--pmu"},
 	} {
 		if f.set {
 			return problem.Usagef("%s is not built yet: run without it", f.name)
@@ -124,6 +123,11 @@ func (o *runOptions) options() (model.RunOptions, error) {
 	if err := o.unbuilt(); err != nil {
 		return r, err
 	}
+	var err error
+	if r.Inject, err = o.injections(); err != nil {
+		return r, err
+	}
+	r.DumpDir = o.dumpDir
 	if o.streamCount != "auto" {
 		n, err := strconv.Atoi(o.streamCount)
 		if err != nil || n < 1 {
@@ -161,9 +165,21 @@ func (o *runOptions) options() (model.RunOptions, error) {
 	if name == "" {
 		name = "Ascend910B3"
 	}
-	var err error
 	r.Chip, err = soc.Lookup(name)
 	return r, err
+}
+
+// injections are the faults of --inject.
+func (o *runOptions) injections() ([]*sim.Injection, error) {
+	var list []*sim.Injection
+	for _, s := range o.inject {
+		i, err := sim.ParseInjection(s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, i)
+	}
+	return list, nil
 }
 
 func runRun(ctx context.Context, o *runOptions) error {

@@ -38,6 +38,7 @@ func (o *runOptions) printReport(rep *model.Report, res *model.Result, checks []
 	for _, c := range checks {
 		p.printf("%s\n", c)
 	}
+	o.dumps(p, res.Dumps)
 	if o.trace != "" {
 		p.printf("\ntrace written: %s%s\n", o.trace, hint(o.trace))
 	} else if o.outTTY {
@@ -57,6 +58,21 @@ func hint(path string) string {
 		return "; open it in https://ui.perfetto.dev"
 	}
 	return ""
+}
+
+// dumps says where failing tasks left what.
+func (o *runOptions) dumps(p *printer, files []string) {
+	if len(files) == 0 {
+		return
+	}
+	p.printf("\ndumps of the fault\n")
+	for _, f := range files[:min(len(files), 6)] {
+		p.printf("  %s\n", f)
+	}
+	if n := len(files) - 6; n > 0 {
+		p.printf("  and %d more\n", n)
+	}
+	p.printf("  see 'npu dump decode %s' and 'npu log %s'\n", o.dumpDir, o.dumpDir)
 }
 
 // printer keeps the first error, so that what it prints reads as a list.

@@ -56,9 +56,13 @@ func runStream(ctx context.Context, o *runOptions) error {
 	if !o.policySet {
 		policy = p.Setup.Policy
 	}
+	inject, err := o.injections()
+	if err != nil {
+		return err
+	}
 	var res *program.Result
 	runErr := o.watched(ctx, func(ctx context.Context) (err error) {
-		res, err = p.Run(ctx, program.Options{Chip: chip, Policy: policy, Threads: o.threads, Visible: os.Getenv("ASCEND_RT_VISIBLE_DEVICES"), RunDir: ipc.Path(os.Getenv), Pace: o.pace})
+		res, err = p.Run(ctx, program.Options{Chip: chip, Policy: policy, Threads: o.threads, Visible: os.Getenv("ASCEND_RT_VISIBLE_DEVICES"), RunDir: ipc.Path(os.Getenv), Pace: o.pace, Inject: inject, DumpDir: o.dumpDir})
 		return err
 	})
 	if res == nil {
@@ -142,6 +146,7 @@ func (o *runOptions) printStream(rep *program.Report, res *program.Result) error
 		count(rep.Expectations, "expectation"), verdict)
 	p.line("device", "%s on %s in %s, %s; the host met the device %d times", count(rep.Tasks, "task"), count(int64(rep.Streams), "stream"),
 		program.Micros(rep.DeviceTimeNs), count(int64(len(rep.Faults)), "fault"), rep.Interactions)
+	o.dumps(p, res.Dumps)
 	if o.trace != "" {
 		p.line("trace", "%s%s", o.trace, hint(o.trace))
 	}

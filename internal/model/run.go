@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -25,9 +27,11 @@ type RunOptions struct {
 	TimingOnly bool
 	Inputs     map[string]*tensor.Tensor // missing ones are random
 	Seed       uint64
-	Trace      bool   // keep every task and host call in Result.Trace; without it only the sums are kept
-	RunDir     string // where the run shows itself to others, see runtime.Config; empty: nowhere
-	Pace       bool   // device time does not run ahead of wall time
+	Trace      bool             // keep every task and host call in Result.Trace; without it only the sums are kept
+	Inject     []*sim.Injection // faults to raise
+	DumpDir    string           // where failing tasks leave black box, core file and log; empty: nowhere
+	RunDir     string           // where the run shows itself to others, see runtime.Config; empty: nowhere
+	Pace       bool             // device time does not run ahead of wall time
 }
 
 // Result is what a run gave.
@@ -39,6 +43,7 @@ type Result struct {
 	Counters   runtime.Counters
 	PeakHBM    int64
 	Faults     []error
+	Dumps      []string // files that failing tasks left in RunOptions.DumpDir
 	Warnings   []string
 	LoadEnd    int64 // device time at which the model was loaded; what comes later is the run
 	Ops        []OpTime
@@ -61,7 +66,7 @@ func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) 
 	}
 	rt, err := runtime.Open(runtime.Config{
 		Chip: o.Chip, Policy: o.Policy, TimingOnly: o.TimingOnly, Workers: o.Threads, Recorder: rec, Spans: o.Trace,
-		RunDir: o.RunDir, Program: m.Name, Pace: o.Pace,
+		RunDir: o.RunDir, Program: m.Name, Pace: o.Pace, Inject: o.Inject,
 	})
 	if err != nil {
 		return nil, err
@@ -77,10 +82,20 @@ func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) 
 		rec.SetMeta(rt.Meta(m.Name))
 		res.Ops, res.Tasks, res.Streams, res.Events = sum.list(), sum.tasks, len(sum.streams), len(sum.events)
 		res.Trace = rec.Finish()
+		var dumpErr error
+		if res.Dumps, dumpErr = rt.Dumps(); dumpErr != nil {
+			err = errors.Join(err, fmt.Errorf("dump: %w", dumpErr))
+		}
+		err = cmp.Or(err, sim.Unmet(o.Inject))
 		res.Warnings = append(res.Warnings, rt.Warnings()...)
 	}()
 	if err := th.SetDevice(0); err != nil {
 		return res, err
+	}
+	if o.DumpDir != "" {
+		if err := th.DumpExceptions(o.DumpDir); err != nil {
+			return res, err
+		}
 	}
 	return res, m.run(ctx, th, o, res, sum)
 }

@@ -21,13 +21,15 @@ import (
 
 // Options is what the command line says about a run.
 type Options struct {
-	Chip    string // empty: the program's, else Ascend910B3
-	Policy  string // empty: the program's, else preempt
-	Threads int    // host threads for the arithmetic; results do not depend on it
-	Rows    int    // tasks that the trace keeps at most; 0: a million
-	Visible string // ASCEND_RT_VISIBLE_DEVICES: which devices the program sees; empty: all
-	RunDir  string // where the run shows itself to others, see runtime.Config; empty: nowhere
-	Pace    bool   // device time does not run ahead of wall time
+	Chip    string           // empty: the program's, else Ascend910B3
+	Policy  string           // empty: the program's, else preempt
+	Threads int              // host threads for the arithmetic; results do not depend on it
+	Rows    int              // tasks that the trace keeps at most; 0: a million
+	Visible string           // ASCEND_RT_VISIBLE_DEVICES: which devices the program sees; empty: all
+	Inject  []*sim.Injection // faults to raise
+	DumpDir string           // where failing tasks leave black box, core file and log; empty: nowhere
+	RunDir  string           // where the run shows itself to others, see runtime.Config; empty: nowhere
+	Pace    bool             // device time does not run ahead of wall time
 }
 
 // Line is one line of output with the time of the thread that wrote it.
@@ -78,6 +80,7 @@ type Result struct {
 	Threads      int
 	Trace        *trace.Trace
 	Warnings     []string
+	Dumps        []string // files that failing tasks left in Options.DumpDir
 }
 
 // runner is one run.
@@ -138,7 +141,7 @@ func (p *Program) Run(ctx context.Context, o Options) (res *Result, err error) {
 	rt, err := runtime.Open(runtime.Config{
 		Visible: o.Visible,
 		Chip:    chip, Devices: max(1, p.Setup.Devices), Policy: policy, Workers: max(1, o.Threads), MemoryBytes: p.Setup.Memory,
-		Recorder: rec, Spans: true, RunDir: o.RunDir, Program: p.Name, Pace: o.Pace,
+		Recorder: rec, Spans: true, RunDir: o.RunDir, Program: p.Name, Pace: o.Pace, Inject: o.Inject,
 	})
 	if err != nil {
 		return nil, err
@@ -149,6 +152,12 @@ func (p *Program) Run(ctx context.Context, o Options) (res *Result, err error) {
 	th := rt.Attach()
 	h := &host{r: r, th: th, name: "main", env: map[string]any{}, vars: map[string]int64{}}
 	r.nameThread(th.ID(), h.name)
+	if o.DumpDir != "" {
+		if err := th.DumpExceptions(o.DumpDir); err != nil {
+			_ = rt.Close(th) // the directory is the error
+			return nil, err
+		}
+	}
 	h.main()
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // threads may still be on their way out: the runtime is left as it is
@@ -165,6 +174,13 @@ func (p *Program) Run(ctx context.Context, o Options) (res *Result, err error) {
 	res.Trace = rec.Finish()
 	res.Warnings = rt.Warnings()
 	r.finish(res)
+	var dumpErr error
+	if res.Dumps, dumpErr = rt.Dumps(); dumpErr != nil {
+		res.Warnings = append(res.Warnings, "dump: "+dumpErr.Error())
+	}
+	if err := sim.Unmet(o.Inject); err != nil && len(res.Failures) == 0 {
+		return res, err
+	}
 	if len(res.Failures) > 0 {
 		return res, problem.Mark(problem.Failed, res.Failures[0])
 	}

@@ -103,7 +103,7 @@ func (th *Thread) blocked(call string, f *sim.Fault, err error) error {
 func (rt *Runtime) faultError(call string, f *sim.Fault) *Error {
 	c := faultCode(f.Code)
 	return &Error{Code: c, Message: messageOf(c), Call: call, Err: f,
-		Detail: fmt.Sprintf("stream %d, task %d%s", f.Stream, f.Task&0xffff, rt.nameOf(f))}
+		Detail: fmt.Sprintf("stream %d, task %d%s%s", f.Stream, f.Task&0xffff, rt.nameOf(f), f.Where())}
 }
 
 // PeekLastError is the last failing call's error, kept (aclrtPeekAtLastError); nil when there is none.

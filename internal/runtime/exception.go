@@ -62,6 +62,7 @@ func (th *Thread) SetExceptionCallback(f func(*Thread, *Exception)) error {
 type exceptions struct {
 	list    []*ExceptionCallback
 	old     func(*Thread, *Exception)
+	box     *blackBox // nil: nothing is written
 	service *service
 }
 
@@ -87,7 +88,7 @@ func (th *Thread) changeExceptions(change func(*exceptions)) error {
 			extra = nil
 		}
 		change(x)
-		if len(x.list) > 0 || x.old != nil {
+		if len(x.list) > 0 || x.old != nil || x.box != nil {
 			th.rt.machine.ReportFaults(x.service.mail)
 		} else {
 			th.rt.machine.ReportFaults(nil)
@@ -104,9 +105,11 @@ func (cb *Thread) reportException(j *sim.Job) {
 		return
 	}
 	var all []func(*Thread, *Exception)
+	var box *blackBox
 	e := &Exception{Task: f.Task, Stream: f.Stream, Thread: f.Thread, Code: faultCode(f.Code), Kind: f.Kind, ArgsAddr: Ptr(f.Args), Args: f.Words, Fault: f}
 	err := cb.port.Call(func() {
 		x := &cb.rt.exceptions
+		box = x.box
 		for _, c := range x.list {
 			all = append(all, c.Func)
 		}
@@ -125,6 +128,9 @@ func (cb *Thread) reportException(j *sim.Job) {
 	})
 	if err != nil {
 		return
+	}
+	if box != nil {
+		cb.dump(box, e)
 	}
 	for _, call := range all {
 		call(cb, e)

@@ -29,8 +29,9 @@ type Config struct {
 	// RunDir is the run directory (ipc.Path) in which this process shows itself to others and shares devices with them;
 	// empty: it does neither. One that cannot be used does no harm: see Runtime.Alone.
 	RunDir  string
-	Program string // what runs, as others see it
-	Pace    bool   // device time does not run ahead of wall time
+	Program string           // what runs, as others see it
+	Inject  []*sim.Injection // faults to raise
+	Pace    bool             // device time does not run ahead of wall time
 }
 
 // Runtime is the runtime of one process: the devices, and the threads that use them.
@@ -95,6 +96,7 @@ func Open(c Config) (*Runtime, error) {
 		d.peers = make([]atomic.Bool, len(rt.devices))
 	}
 	m.OnFault(rt.countFault)
+	m.Inject(c.Inject, rt.stringOf)
 	if c.RunDir != "" {
 		rt.join()
 	}
@@ -192,6 +194,14 @@ func (th *Thread) Counters() (Counters, error) {
 		c = Counters{Tasks: s.Tasks, Doorbells: s.Doorbells, HostWaits: s.HostWaits, HostCopies: s.HostCopies, Faults: th.rt.faults.Load(), DeviceTime: s.DeviceTime}
 	})
 	return c, th.blocked("counters", nil, err)
+}
+
+// stringOf is a text of the trace's table. On the driver.
+func (rt *Runtime) stringOf(id trace.StringID) string {
+	if t := rt.strings.StringTable(); int(id) < len(t) {
+		return t[id]
+	}
+	return ""
 }
 
 // nameOf is the name of a faulting kernel, for messages.

@@ -64,6 +64,16 @@ func (f *Fault) Error() string {
 	return s
 }
 
+// Where names the core that failed, " on AIV 3"; empty if it was none, or all.
+func (f *Fault) Where() string {
+	for i := range f.Cores {
+		if c := &f.Cores[i]; c.Failed {
+			return " on " + c.Name()
+		}
+	}
+	return ""
+}
+
 // ArithmeticFault is the fault of a computation that cannot be done: a division by zero.
 func ArithmeticFault(code uint32, err error) *Fault {
 	return &Fault{Code: code, Detail: err.Error(), cause: causeVecDiv}

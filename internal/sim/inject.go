@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"npu/internal/problem"
 	"npu/internal/trace"
 )
 
@@ -50,6 +51,16 @@ type Injection struct {
 
 // Fired is how often the fault was raised. Read it when nothing runs.
 func (i *Injection) Fired() uint64 { return i.fired }
+
+// Unmet is the error of the first injection that met no task although it was certain to; nil if there is none.
+func Unmet(list []*Injection) error {
+	for _, i := range list {
+		if i.fired == 0 && i.Chance == 0 {
+			return problem.Failedf("--inject %s: no task met these conditions: see the names with --trace run.npt and 'npu trace stats run.npt'", i.Spec)
+		}
+	}
+	return nil
+}
 
 // Inject raises faults from now on; nameOf is the text of a string id. Call it from Port.Call or before anything runs.
 func (m *Machine) Inject(list []*Injection, nameOf func(trace.StringID) string) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"npu/internal/blackbox/isa"
 	"npu/internal/trace"
@@ -38,7 +39,15 @@ type CoreState struct {
 	Executed uint64 // tiles that were through
 }
 
-// CodeBase is where the text of kernel functions lies on a device: beyond its memory, 64 KiB for each.
+// Name is AIC or AIV with the number.
+func (c *CoreState) Name() string {
+	if c.Vector {
+		return fmt.Sprintf("AIV %d", c.ID)
+	}
+	return fmt.Sprintf("AIC %d", c.ID)
+}
+
+// codeBase is where the text of kernel functions lies on a device: beyond its memory, 64 KiB for each.
 const codeBase = uint64(0xF0) << 32
 
 // CodeAddr is where the text of function fn lies on d.

@@ -1,0 +1,140 @@
+package runtime
+
+import (
+	"cmp"
+	"encoding/binary"
+	"io"
+
+	"npu/internal/blackbox/corewrite"
+	"npu/internal/sim"
+)
+
+// maxRegion bounds a piece of memory in a core file.
+const maxRegion = 256 << 20
+
+// kernelOf is the handle of a failing kernel, nil if it has been unloaded. Under Port.Call.
+func (d *Device) kernelOf(f *sim.Fault) *Kernel {
+	for _, c := range d.contexts {
+		for _, k := range c.kernels {
+			if k.id == f.Func {
+				return k
+			}
+		}
+	}
+	return nil
+}
+
+// operandsOf are the operands of a failing kernel; of one that says nothing of them each argument word is one.
+func (rt *Runtime) operandsOf(d *Device, e *Exception) []sim.Operand {
+	if !e.Kind.Kernel() {
+		return nil
+	}
+	if k := d.kernelOf(e.Fault); k != nil && k.run != nil {
+		return k.operands()
+	}
+	out := make([]sim.Operand, len(e.Args))
+	for i, a := range e.Args {
+		out[i] = sim.Operand{Role: "argument", Index: i}
+		if b, ok := d.memory.pool.At(a); ok {
+			out[i].Bytes = int64(b.Bytes)
+		}
+	}
+	return out
+}
+
+// coreFile gives what writes the core file of a fault. Under Port.Call, as what it gives.
+func (rt *Runtime) coreFile(d *Device, e *Exception) func(io.Writer) error {
+	f := e.Fault
+	out := &corewrite.File{Device: uint32(e.Device), DevType: corewrite.Core910B, Kernel: cmp.Or(e.Kernel, "kernel")}
+	space := d.memory.shared.space
+	if k := d.kernelOf(f); k != nil {
+		space = k.ctx.pages.space
+	}
+	region := func(kind uint16, addr, size uint64) {
+		r := corewrite.Region{Type: kind, Addr: addr, Size: min(size, maxRegion)}
+		if b, bad := space.Resolve(addr, int(r.Size), sim.Read); bad == nil {
+			r.Data = b
+		}
+		out.Regions = append(out.Regions, r)
+	}
+	region(corewrite.Arguments, f.Args, uint64(8*len(e.Args)))
+	kinds := map[string]uint16{"input": corewrite.Input, "output": corewrite.Output, "workspace": corewrite.Workspace, "argument": corewrite.Input}
+	var tiles [][]byte // of the inputs, for the buffers of the core
+	for i, o := range rt.operandsOf(d, e) {
+		if i >= len(e.Args) || o.Bytes <= 0 {
+			continue
+		}
+		region(kinds[o.Role], e.Args[i], uint64(o.Bytes))
+		if r := &out.Regions[len(out.Regions)-1]; !o.Out {
+			tiles = append(tiles, r.Data[:min(len(r.Data), tileBytes)])
+		}
+	}
+	text := make([]byte, 0, 4*len(f.Text))
+	for _, w := range f.Text {
+		text = binary.LittleEndian.AppendUint32(text, w)
+	}
+	out.Regions = append(out.Regions, corewrite.Region{Type: corewrite.KernelObject, Addr: f.TextAddr, Size: uint64(len(text)), Data: text})
+	for i := range f.Cores {
+		out.Cores = append(out.Cores, coreOf(&f.Cores[i], d, tiles))
+	}
+	return func(w io.Writer) error { return corewrite.Write(w, out) }
+}
+
+// tileBytes is what a move carries at most.
+const tileBytes = 32 << 10
+
+// coreOf is a core for the file: the failed one with its error registers and buffers.
+func coreOf(c *sim.CoreState, d *Device, tiles [][]byte) corewrite.Core {
+	out := corewrite.Core{Vector: c.Vector, ID: c.ID}
+	reg := func(addr uint64, n int, v uint64) {
+		b := binary.LittleEndian.AppendUint64(nil, v)
+		out.Registers = append(out.Registers, corewrite.Register{Addr: addr, Value: b[:n]})
+	}
+	for i, v := range c.X {
+		reg(uint64(i), 8, v)
+	}
+	reg(64, 8, c.PC)
+	for i, v := range []uint64{c.LR, c.Args, uint64(c.Block), c.Executed} {
+		reg(uint64(66+i), 8, v)
+	}
+	if !c.Failed {
+		return out
+	}
+	pair := func(low, high uint64, v uint64) {
+		reg(low, 4, v&0xffffffff)
+		reg(high, 4, v>>32)
+	}
+	pair(0x700, 0x704, c.Words[0])
+	pair(0x760, 0x764, c.Words[1])
+	pair(0x780, 0x790, c.Words[2])
+	in := &c.Infos
+	pair(0x710, 0x714, in.BIU)
+	pair(0x718, 0x71c, in.CCU)
+	reg(0x720, 4, in.Cube)
+	pair(0x728, 0x72c, in.IFU)
+	pair(0x730, 0x734, in.MTE)
+	pair(0x738, 0x73c, in.Vec)
+	pair(0x78c, 0x7c8, uint64(in.FIXP1)<<32|uint64(in.FIXP0))
+	chip := d.hw.Chip()
+	local := func(kind uint32, n int, fill bool) {
+		if n <= 0 {
+			return
+		}
+		b := make([]byte, n)
+		for i, t := range tiles {
+			if fill && (i+1)*tileBytes <= n {
+				copy(b[i*tileBytes:], t)
+			}
+		}
+		out.Locals = append(out.Locals, corewrite.Local{Type: kind, Data: b})
+	}
+	if c.Vector {
+		local(corewrite.UB, cmp.Or(chip.VecUB, chip.UB), true)
+		return out
+	}
+	local(corewrite.L0A, chip.L0A, false)
+	local(corewrite.L0B, chip.L0B, false)
+	local(corewrite.L0C, chip.L0C, false)
+	local(corewrite.L1, chip.L1, true)
+	return out
+}
