@@ -7,6 +7,7 @@ import "npu/internal/sim"
 type pendingFrees struct {
 	batches []*freeBatch
 	spare   []*freeBatch
+	turn    int // see reclaimSome
 }
 
 // freeBatch is blocks that wait for the same tasks.
@@ -72,7 +73,7 @@ func (m *memory) freeLater(addr uint64, d *Device) bool {
 	}
 	f.addrs = append(f.addrs, addr)
 	m.frees.add(f)
-	m.reclaim()
+	m.reclaimSome()
 	return true
 }
 
@@ -156,25 +157,65 @@ func (f *freeBatch) passed() bool {
 }
 
 // reclaim frees the blocks whose last user has passed.
-func (m *memory) reclaim() {
+func (m *memory) reclaim() { m.sweep(len(m.frees.batches)) }
+
+// reclaimSome is reclaim for calls that come often: it looks at the oldest batches until one has not passed, and at a few
+// others in turn, since a batch behind a long task must not hold up those behind it for ever.
+func (m *memory) reclaimSome() {
 	list := m.frees.batches
-	if len(list) == 0 {
+	k := 0
+	for k < len(list) && list[k].passed() {
+		k++
+	}
+	if k > 0 {
+		m.sweep(k)
+		return
+	}
+	for range min(lookAt, len(list)-1) {
+		f := &m.frees
+		if f.turn++; f.turn >= len(f.batches) {
+			f.turn = 1
+		}
+		if b := f.batches[f.turn]; b.passed() {
+			f.batches = append(f.batches[:f.turn], f.batches[f.turn+1:]...)
+			m.end(b)
+			return
+		}
+	}
+}
+
+// lookAt is how many batches reclaimSome looks at besides the oldest.
+const lookAt = 4
+
+// sweep frees what has passed of the first n batches.
+func (m *memory) sweep(n int) {
+	list := m.frees.batches
+	if n == 0 {
 		return
 	}
 	k := 0
-	for _, f := range list {
-		if !f.passed() {
-			list[k] = f
-			k++
+	for _, f := range list[:n] {
+		if f.passed() {
+			m.end(f)
 			continue
 		}
-		for _, a := range f.addrs {
-			m.release(a)
-		}
-		m.frees.rest(f)
+		list[k] = f
+		k++
 	}
-	clear(list[k:])
-	m.frees.batches = list[:k]
+	if k == n {
+		return
+	}
+	kept := k + copy(list[k:], list[n:])
+	clear(list[kept:])
+	m.frees.batches = list[:kept]
+}
+
+// end frees the blocks of a batch that has passed.
+func (m *memory) end(f *freeBatch) {
+	for _, a := range f.addrs {
+		m.release(a)
+	}
+	m.frees.rest(f)
 }
 
 // recordedUse is a stream that a block was said to be used on.

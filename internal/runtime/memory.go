@@ -103,9 +103,12 @@ func managesPages(short string) bool { return short == "Ascend910B" || short == 
 
 func (m *memoryCall) doAlloc() {
 	mem := m.ctx.dev.memory
-	mem.reclaim()
+	if len(mem.frees.batches) > 0 {
+		mem.reclaimSome()
+	}
 	if m.addr, m.ok = mem.take(m.request, m.ctx); !m.ok {
-		// Once more, after the pools have given back what is idle.
+		// Once more, after a look at everything, and when the pools have given back what is idle.
+		mem.reclaim()
 		mem.trimPools()
 		m.addr, m.ok = mem.take(m.request, m.ctx)
 	}
