@@ -29,6 +29,7 @@ CSV, databases), any Chrome trace (.json, .json.gz), and directories with the da
 	}
 	c.AddCommand(
 		newTraceInfoCmd(a),
+		newTraceViewCmd(a),
 		newTraceStatsCmd(a),
 		newTraceDiffCmd(a),
 		newTraceCriticalCmd(a),

@@ -160,6 +160,27 @@ func (a Area) Mark(y int, bits theme.Role) {
 	}
 }
 
+// MarkAt is as Mark for one cell. A slab there gives its ground up and shows its colour as a line.
+func (a Area) MarkAt(x, y int, bits theme.Role) {
+	if !a.inside(x, y) {
+		return
+	}
+	r := &a.b.cells[(a.y+y)*a.b.W+a.x+x].role
+	if plain := *r &^ theme.Selected; plain >= theme.Slab0 && plain < theme.Slab0+theme.Tints {
+		*r = plain - theme.Slab0 + theme.Tint0
+	}
+	*r |= bits
+}
+
+// Blank reports whether nothing is drawn at a place.
+func (a Area) Blank(x, y int) bool {
+	if !a.inside(x, y) {
+		return false
+	}
+	c := &a.b.cells[(a.y+y)*a.b.W+a.x+x]
+	return c.r == ' ' && !c.wide && c.role < theme.Slab0
+}
+
 // Clear blanks the area, as under a window that is drawn over others.
 func (a Area) Clear() {
 	for y := range a.H {

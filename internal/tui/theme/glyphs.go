@@ -48,6 +48,22 @@ func ASCIIOf(r rune) rune {
 		return 'u'
 	case '°':
 		return ' '
+	case '▏':
+		return '|'
+	case '┊':
+		return ':'
+	case '◆':
+		return '*'
+	case '░':
+		return '.'
+	case '▒':
+		return ':'
+	case '▓':
+		return '%'
+	case '█':
+		return '#'
+	case 'Δ':
+		return 'd'
 	}
 	return r
 }

@@ -136,23 +136,5 @@ func scrollBar(a cell.Area, top, page, n, lines int) {
 
 // say writes a text into an area, wrapped at blanks.
 func say(a cell.Area, x, y int, role theme.Role, text string) int {
-	line := ""
-	flush := func() {
-		a.Text(x, y, role, line)
-		line = ""
-		y++
-	}
-	for w := range strings.FieldsSeq(text) {
-		if line != "" && x+cell.Width(line)+1+cell.Width(w) > a.W {
-			flush()
-		}
-		if line != "" {
-			line += " "
-		}
-		line += w
-	}
-	if line != "" {
-		flush()
-	}
-	return y
+	return widget.Say(a, x, y, role, text)
 }

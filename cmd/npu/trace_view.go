@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"npu/internal/outfile"
+	"npu/internal/problem"
+	"npu/internal/trace"
+	"npu/internal/trace/cache"
+	"npu/internal/trace/load"
+	"npu/internal/tui/theme"
+	"npu/internal/tui/timeline"
+)
+
+type traceViewOptions struct {
+	*app
+	traceInput
+	once     bool
+	size     string
+	keys     string
+	colour   string
+	snapshot string
+	theme    string
+	ascii    bool
+	files    []string
+}
+
+func newTraceViewCmd(a *app) *cobra.Command {
+	o := &traceViewOptions{app: a}
+	c := &cobra.Command{
+		Use:   "view FILE|DIR...",
+		Short: "Look at a trace as a timeline",
+		Long: `Shows host threads, streams, engines and counters as lanes over time: to zoom, to walk from task to task along what they
+waited for, to see why nothing ran, to measure and to cut out. Press ? for the keys. The trace is read in the background.
+
+Without a terminal, or with --once, it prints one frame as text; --keys presses keys before that, and --snapshot writes a
+picture. Running processes cannot be watched yet: record with "npu run --trace FILE".`,
+		Example: `  npu trace view run.npt
+  npu trace view --once --size 120x40 --keys 'ji' run.npt
+  npu trace view --snapshot conv.svg --keys '/conv<enter>ff' run.npt`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.files = args
+			return runTraceView(c.Context(), o)
+		},
+	}
+	o.flags(c)
+	f := c.Flags()
+	f.BoolVarP(&o.once, "once", "1", false, "print one frame and stop")
+	f.StringVar(&o.size, "size", "", "columns and lines of a printed frame or a picture (default: the terminal's, else 120x40)")
+	f.StringVar(&o.keys, "keys", "", "keys to press before a frame is printed: letters, and <enter> <esc> <tab> <space> <left> <right> <up> <down>")
+	f.StringVar(&o.colour, "colour-by", "kind", "what slices are coloured by: "+strings.Join(timeline.Colours(), ", "))
+	f.StringVar(&o.snapshot, "snapshot", "", "write one frame as a picture to this file (SVG)")
+	f.StringVar(&o.theme, "theme", "auto", "colours for a dark or a light background: auto, dark, light")
+	f.BoolVar(&o.ascii, "ascii", false, "draw with ASCII only")
+	for name, values := range map[string][]string{"colour-by": timeline.Colours(), "theme": {"auto", "dark", "light"}} {
+		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+	return c
+}
+
+func runTraceView(ctx context.Context, o *traceViewOptions) error {
+	s, err := o.screen()
+	if err != nil {
+		return err
+	}
+	name := viewName(o.files)
+	switch {
+	case o.snapshot != "":
+		s.Theme = o.paint()
+		return o.read(ctx, o.files, func(t *trace.Trace) error {
+			return outfile.Write(o.snapshot, func(w io.Writer) error { return timeline.Picture(w, t, name, s) })
+		})
+	case o.once || !o.outTTY || o.keys != "" || os.Getenv("TERM") == "dumb":
+		return o.read(ctx, o.files, func(t *trace.Trace) error { return timeline.Print(t, name, s) })
+	}
+	memory, err := parseSize(o.memory)
+	if err != nil {
+		return problem.Usagef("--mem %w", err)
+	}
+	options := load.Options{Memory: memory}
+	if !o.noCache {
+		options.Cache = cache.Default()
+	}
+	for _, path := range o.files {
+		if _, err := os.Stat(path); err != nil {
+			return problem.Mark(problem.Damaged, err)
+		}
+	}
+	src := timeline.Open(name, func(ctx context.Context) (*trace.Trace, error) { return load.Paths(ctx, o.files, options) })
+	defer src.Close()
+	return timeline.Show(ctx, src, s)
+}
+
+// screen checks the flags.
+func (o *traceViewOptions) screen() (timeline.Screen, error) {
+	s := timeline.Screen{Keys: o.keys, W: 120, H: 40, In: o.in, Out: o.out}
+	if o.width > 0 {
+		s.W = o.width
+	}
+	if o.size != "" {
+		if n, err := fmt.Sscanf(o.size, "%dx%d", &s.W, &s.H); n != 2 || err != nil || s.W < 1 || s.H < 1 || s.W > 1000 || s.H > 1000 {
+			return s, problem.Usagef("--size %q: expected columns and lines as 120x40, at most 1000x1000", o.size)
+		}
+	}
+	var ok bool
+	if s.Colour, ok = timeline.ParseColour(o.colour); !ok {
+		return s, problem.Usagef("--colour-by %q: expected %s", o.colour, strings.Join(timeline.Colours(), ", "))
+	}
+	if o.theme != "auto" && o.theme != "dark" && o.theme != "light" {
+		return s, problem.Usagef("--theme %q: expected auto, dark or light", o.theme)
+	}
+	s.Theme = o.look(false)
+	return s, nil
+}
+
+// look chooses colours and glyphs for this terminal, as top does.
+func (o *traceViewOptions) look(picture bool) *theme.Theme {
+	t := topOptions{app: o.app, theme: o.theme, ascii: o.ascii}
+	if !picture {
+		return t.look()
+	}
+	g := theme.Braille
+	if o.ascii {
+		g = theme.ASCII
+	}
+	return theme.New(theme.True, o.theme == "light", g)
+}
+
+// paint is the look of a picture, which no terminal limits.
+func (o *traceViewOptions) paint() *theme.Theme { return o.look(true) }
+
+// viewName is what the screen calls the trace.
+func viewName(files []string) string {
+	name := filepath.Base(filepath.Clean(files[0]))
+	if len(files) > 1 {
+		name += fmt.Sprintf(" and %d more", len(files)-1)
+	}
+	return name
+}

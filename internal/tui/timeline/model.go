@@ -1,0 +1,244 @@
+package timeline
+
+import (
+	"regexp"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"npu/internal/tui/cell"
+	"npu/internal/tui/hush"
+	"npu/internal/tui/keys"
+	"npu/internal/tui/theme"
+	"npu/internal/tui/widget"
+
+	"npu/internal/trace/lod"
+)
+
+// Bubble Tea is initialised before this package is, and has kept quiet.
+var _ = hush.End()
+
+// view is where one looks: what undo brings back.
+type view struct {
+	from, to int64 // the time in sight
+	cur      int64 // the cursor
+	at       ref   // the lane of the cursor, and the task on it; lane nil on the line of a group
+	group    int
+}
+
+// line is a line of the lanes: a group's name, or a lane.
+type line struct {
+	group int
+	lane  *Lane
+}
+
+// asking is what a prompt is for.
+type asking int
+
+const (
+	askNothing asking = iota
+	askFind
+	askCommand
+	askMark
+	askJump
+)
+
+type model struct {
+	src   Source
+	d     *Data
+	th    *theme.Theme
+	keys  bindings
+	buf   cell.Buffer
+	out   string
+	dirty bool
+	w, h  int
+
+	view
+	undone, redone []view
+	lines          []line
+	top            int
+	folded         map[int]bool
+	hidden         map[*Lane]bool
+	pinned         []*Lane
+	colour         Colour
+	noArrows       bool
+	absolute       bool
+	statistics     bool // the panel shows them where there is room for one thing only
+
+	marks  map[rune]int64
+	marked rune // the last mark; 0 for none
+	ranged bool
+	span   [2]int64 // the range, from its begin on
+	open   bool     // the range follows the cursor
+
+	find  *regexp.Regexp
+	hits  []bool // by string
+	said  string // what was searched for
+	ask   asking
+	edit  widget.Edit
+	help  bool
+	scrol int // of the help
+
+	counts  *counts
+	counted int // what counts belongs to
+	seq     int // grows with each change of what is to be counted
+
+	message string
+	until   time.Time
+	now     func() time.Time
+	cells   []lod.Cell
+	failure error
+	clip    string // goes out with the next frame
+
+	interrupted bool
+}
+
+func newModel(src Source, th *theme.Theme) *model {
+	m := &model{src: src, th: th, keys: newBindings(), dirty: true, w: 80, h: 24, folded: map[int]bool{}, hidden: map[*Lane]bool{},
+		marks: map[rune]int64{}, now: time.Now, colour: ByKind}
+	m.take()
+	return m
+}
+
+// take shows what the source has.
+func (m *model) take() {
+	d, err := m.src.Latest()
+	if d == nil {
+		m.failure = err
+		return
+	}
+	if m.d == d {
+		return
+	}
+	m.d, m.dirty = d, true
+	m.from, m.to, m.cur = d.From, d.To, d.From
+	for i := range d.Groups {
+		m.folded[i] = len(d.Groups[i].Lanes) > foldFrom && (len(d.Groups) > 1)
+	}
+	m.arrange()
+	for _, l := range m.lines {
+		if l.lane != nil && l.lane.Kind != Host {
+			m.at = ref{l.lane, -1}
+			m.group = l.lane.Group
+			break
+		}
+	}
+	m.resolve()
+	if d.Note != "" {
+		m.say(d.Note)
+	}
+	m.seq++
+}
+
+// foldFrom is how many lanes a group may have to be open at first.
+const foldFrom = 24
+
+type tick struct{}
+
+// Init waits for the source.
+func (m *model) Init() tea.Cmd { return tea.Batch(m.tick(), m.count()) }
+
+func (m *model) tick() tea.Cmd {
+	d := 500 * time.Millisecond
+	if m.d == nil {
+		d = 50 * time.Millisecond
+	}
+	return tea.Tick(d, func(time.Time) tea.Msg { return tick{} })
+}
+
+// countNow asks for the statistics of what is in sight, unless something else came into sight meanwhile.
+type countNow int
+
+// countedNow brings them.
+type countedNow struct {
+	seq int
+	c   *counts
+}
+
+// count has the statistics made once nothing has moved for a moment.
+func (m *model) count() tea.Cmd {
+	if m.d == nil || m.counted == m.seq {
+		return nil
+	}
+	seq := m.seq
+	return tea.Tick(80*time.Millisecond, func(time.Time) tea.Msg { return countNow(seq) })
+}
+
+// measured is the time that statistics are about.
+func (m *model) measured() (from, to int64) {
+	if m.ranged {
+		return min(m.span[0], m.span[1]), max(m.span[0], m.span[1], m.span[0]+1)
+	}
+	return m.from, m.to
+}
+
+// Update takes a message.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.w, m.h, m.dirty = msg.Width, msg.Height, true
+		if m.w <= 0 || m.h <= 0 {
+			m.w, m.h = 80, 24
+		}
+	case tick:
+		had := m.d
+		m.take()
+		if m.failure != nil {
+			return m, tea.Quit
+		}
+		m.dirty = m.dirty || m.d == nil || m.message != "" && !m.now().Before(m.until)
+		if had == nil {
+			return m, tea.Batch(m.tick(), m.count())
+		}
+		return m, m.tick()
+	case countNow:
+		if int(msg) == m.seq {
+			d, seq := m.d, m.seq
+			from, to := m.measured()
+			return m, func() tea.Msg { return countedNow{seq, count(d, from, to)} }
+		}
+	case countedNow:
+		if msg.seq == m.seq {
+			m.counts, m.counted, m.dirty = msg.c, msg.seq, true
+		}
+	case tea.ResumeMsg:
+		m.dirty = true
+	case tea.MouseMsg:
+		m.mouse(msg)
+		m.dirty = true
+		return m, m.count()
+	case tea.KeyMsg:
+		var cmds []tea.Cmd
+		for _, k := range keys.Split(msg) {
+			cmds = append(cmds, m.key(k))
+		}
+		m.dirty = true
+		return m, tea.Batch(append(cmds, m.count())...)
+	}
+	return m, nil
+}
+
+// settle has the statistics made at once, for a frame that stays.
+func (m *model) settle() {
+	if m.d != nil && m.counted != m.seq {
+		from, to := m.measured()
+		m.counts, m.counted, m.dirty = count(m.d, from, to), m.seq, true
+	}
+}
+
+func (m *model) say(s string) {
+	m.message, m.until, m.dirty = s, m.now().Add(5*time.Second), true
+}
+
+// View is the screen as text.
+func (m *model) View() string {
+	if m.dirty {
+		if m.message != "" && !m.now().Before(m.until) {
+			m.message = ""
+		}
+		m.draw()
+		m.out, m.dirty = m.clip+m.buf.String(m.th), m.clip != ""
+		m.clip = ""
+	}
+	return m.out
+}

@@ -1,0 +1,206 @@
+package timeline
+
+import (
+	"fmt"
+	"strings"
+
+	"npu/internal/tui/cell"
+	"npu/internal/tui/theme"
+	"npu/internal/tui/widget"
+)
+
+// drawPanel draws what the cursor is on and the statistics of what is in sight: side by side, one of them, or one line.
+func (m *model) drawPanel(a cell.Area, p plan) {
+	switch {
+	case p.panel < 4:
+		text := m.headline()
+		if m.statistics {
+			text = m.statisticsLine()
+		}
+		a.Text(0, 0, theme.Text, cell.Cut(text, a.W, more))
+	case p.both:
+		left := a.W * 11 / 20
+		m.drawTask(a.Sub(0, 0, left, a.H))
+		m.drawStatistics(a.Sub(left, 0, a.W-left, a.H))
+	case m.statistics:
+		m.drawStatistics(a)
+	default:
+		m.drawTask(a)
+	}
+}
+
+// delta is the cursor's place, with its distance from the last mark and the length of the range.
+func (m *model) delta() string {
+	text := "at " + m.when(m.cur)
+	if at, ok := m.marks[m.marked]; ok {
+		text += fmt.Sprintf(", Δ%c %s", m.marked, dur(m.cur-at))
+	}
+	return text
+}
+
+func (m *model) drawTask(a cell.Area) {
+	in := widget.Box(a, m.place(), m.delta(), false)
+	l := m.at.lane
+	x := 1
+	switch {
+	case l == nil || l.series != nil:
+		widget.Say(in.Sub(x, 0, in.W-x, in.H), 0, 0, theme.Text, m.headline())
+		return
+	case !m.at.ok():
+		g, _ := m.gapHere()
+		y := 0
+		for i, s := range m.whyGap(l, g) {
+			role := theme.Text
+			if i == 0 {
+				role = theme.Strong
+			}
+			y = widget.Say(in.Sub(x, 0, in.W-x, in.H), 0, y, role, s)
+		}
+		if y < in.H && g.next.ok() {
+			in.Text(x, y, theme.Dim, fmt.Sprintf("from %s to %s", m.when(g.from), m.when(g.to)))
+		}
+		return
+	}
+	in.Text(x, 0, theme.Strong, cell.Cut(m.title(m.at), in.W-x, more))
+	y := 1
+	if l.Kind != Host {
+		for _, s := range m.whyLate(m.at) {
+			y = widget.Say(in.Sub(x, 0, in.W-x, in.H), 0, y, theme.Text, s)
+		}
+	}
+	drawFacts(in.Sub(x, y, in.W-x, max(in.H-y, 0)), m.facts())
+}
+
+// place names the lane of the cursor.
+func (m *model) place() string {
+	if m.at.lane == nil {
+		return m.d.Groups[m.group].Name
+	}
+	return m.d.where(m.at.lane)
+}
+
+// drawFacts writes facts in columns, or where they are many one after the other.
+func drawFacts(a cell.Area, facts []fact) {
+	columns := 1
+	if len(facts) > a.H && a.W >= 70 {
+		columns = 2
+	}
+	w := a.W / columns
+	for i, f := range facts {
+		c, y := i/max(a.H, 1), i%max(a.H, 1)
+		if c >= columns || a.H == 0 {
+			return
+		}
+		a.Text(c*w, y, theme.Dim, f.name)
+		role := theme.Text
+		if strings.HasPrefix(f.value, "!") {
+			role = theme.Bad
+		}
+		a.Text(c*w+11, y, role, cell.Cut(f.value, w-12, more))
+	}
+}
+
+// fresh says whether the statistics are of what is in sight now.
+func (m *model) fresh() bool { return m.counts != nil && m.counted == m.seq }
+
+func (m *model) statisticsLine() string {
+	if !m.fresh() {
+		return "counting" + more
+	}
+	text := fmt.Sprintf("%d tasks, busy %s", m.counts.tasks, dur(m.counts.busy))
+	for _, o := range m.counts.ops[:min(3, len(m.counts.ops))] {
+		text += fmt.Sprintf("; %s %s", o.name, dur(o.total))
+	}
+	return text
+}
+
+func (m *model) drawStatistics(a cell.Area) {
+	title, remark := "In sight", ""
+	if m.ranged {
+		title = "Range"
+	}
+	from, to := m.measured()
+	title += " " + dur(to-from)
+	if m.fresh() {
+		remark = fmt.Sprintf("%d tasks", m.counts.tasks)
+	}
+	in := widget.Box(a, title, remark, false)
+	if !m.fresh() {
+		in.Text(1, 0, theme.Dim, "counting"+more)
+		return
+	}
+	y := m.drawIdle(in)
+	y = m.drawEngines(in, y)
+	in = in.Sub(1, y, in.W-2, max(in.H-y, 0))
+	if in.H < 2 {
+		return
+	}
+	nameW := max(in.W-42, 8)
+	right := func(x, y int, role theme.Role, s string) { in.Text(x-cell.Width(s), y, role, s) }
+	head := []string{"count", "total", "mean", "longest"}
+	in.Text(0, 0, theme.Head, "operator")
+	ends := []int{nameW + 8, nameW + 19, nameW + 30, nameW + 41}
+	for i, h := range head {
+		right(ends[i], 0, theme.Head, h)
+	}
+	for i, o := range m.counts.ops {
+		if i+1 >= in.H {
+			return
+		}
+		in.Text(0, i+1, theme.Text, cell.Cut(o.name, nameW, more))
+		for j, v := range []string{fmt.Sprint(o.count), dur(o.total), dur(o.total / int64(o.count)), dur(o.top)} {
+			if ends[j] <= in.W {
+				right(ends[j], i+1, theme.Text, v)
+			}
+		}
+	}
+}
+
+// drawIdle says in one line why streams stood still.
+func (m *model) drawIdle(a cell.Area) int {
+	i := m.counts.idle
+	x := a.Text(1, 0, theme.Dim, "streams idle: ")
+	some := false
+	for c, ns := range [...]int64{i.HostNs, i.EventNs, i.EngineNs, i.SchedulerNs, i.UnknownNs} {
+		if ns == 0 {
+			continue
+		}
+		name := [...]string{"host", "event", "engine", "scheduler", "unknown"}[c]
+		if some {
+			x = a.Text(x, 0, theme.Dim, ", ")
+		}
+		x = a.Text(x, 0, theme.Text, name+" "+dur(ns))
+		some = true
+	}
+	if !some {
+		a.Text(x, 0, theme.Text, "never")
+	}
+	return 1
+}
+
+// drawEngines says how busy the engines are of the device that the cursor is on.
+func (m *model) drawEngines(a cell.Area, y int) int {
+	if a.H-y < 4 {
+		return y
+	}
+	x := a.Text(1, y, theme.Dim, "busy: ")
+	some := false
+	for _, e := range m.counts.engines {
+		if e.lane.Group != m.group && m.d.Groups[m.group].Lanes[0].Kind != Host {
+			continue
+		}
+		text := fmt.Sprintf("%s %.0f%%", e.lane.Name, share(e.busy, m.counts.to-m.counts.from))
+		if some {
+			text = ", " + text
+		}
+		if x+cell.Width(text) > a.W-1 {
+			break
+		}
+		x = a.Text(x, y, theme.Text, text)
+		some = true
+	}
+	if !some {
+		return y
+	}
+	return y + 1
+}
