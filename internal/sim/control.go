@@ -28,6 +28,7 @@ type Instance struct {
 	next   map[uint64][]Binding // of executions to come, by the number in their ModelExecute
 	ended  uint64               // executions that have ended, or never will begin
 	idle   Cond                 // signalled when one has ended
+	replay replay
 }
 
 // Binding ties an external record or wait of one execution to a record of an event.
@@ -166,6 +167,10 @@ func (m *Machine) startModel(q *Queue, in *Instance) {
 		in.bound = in.next[n]
 		delete(in.next, n)
 	}
+	if m.shift(q, in) {
+		return
+	}
+	m.learn(in)
 	clear(in.ran)
 	for _, h := range in.heads {
 		m.activate(in.queues[h])
@@ -237,6 +242,9 @@ func (m *Machine) endModel(q *Queue) {
 		m.off(q)
 		return
 	}
+	if in.replay.state == replayLearning {
+		m.learned(in)
+	}
 	in.caller = nil
 	if in.fault != nil {
 		c.pending, c.code = in.fault, in.fault.Code // its report was that of the failing task
@@ -276,6 +284,9 @@ func (m *Machine) abortModel(in *Instance) {
 // halt stops every queue of an instance.
 func (m *Machine) halt(in *Instance) {
 	in.caller = nil
+	if in.replay.state == replayLearning {
+		in.replay.forget()
+	}
 	for _, q := range in.queues {
 		m.unschedule(q)
 		q.state = qOff

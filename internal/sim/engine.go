@@ -76,7 +76,10 @@ func (m *Machine) Load(f *Function) uint32 {
 }
 
 // Unload forgets a function; a launch of it afterwards is a fault.
-func (m *Machine) Unload(id uint32) { m.functions[id] = nil }
+func (m *Machine) Unload(id uint32) {
+	m.functions[id] = nil
+	m.unloads++
+}
 
 func (m *Machine) function(id uint32) *Function {
 	if int(id) < len(m.functions) {
@@ -181,6 +184,9 @@ func (m *Machine) dispatchEngine(d *Device, e uint8) {
 func (m *Machine) begin(q *Queue) {
 	q.startT = m.now
 	q.state = qRunning
+	if in := q.instance; in != nil && in.replay.state == replayLearning {
+		m.noteBegin(q)
+	}
 	if q.fn != nil {
 		q.dev.moved += uint64(q.fn.Bytes)
 	} else {

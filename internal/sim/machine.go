@@ -31,6 +31,8 @@ type Config struct {
 	Chips      []*soc.Chip // one a device
 	Policy     Policy
 	TimingOnly bool // skip the arithmetic of kernels, nothing else
+	// Stepped takes every task of a sunk model one by one, also where its known schedule could be shifted.
+	Stepped bool
 	// Recorder takes a row for each finished task; nil records nothing.
 	Recorder trace.Sink
 	// MemoryBytes limits the memory of each device; 0 takes the chip's.
@@ -83,6 +85,7 @@ type Machine struct {
 	queues        []*Queue
 	freeQueues    []uint16
 	functions     []*Function
+	unloads       uint32 // of functions
 	events        []*Event
 	freeEvents    []uint32
 	notifies      []*Notify
@@ -117,6 +120,7 @@ type Stats struct {
 	HostCopies uint64 // copies between host and device
 	RingWaits  uint64 // faults that found the error ring full
 	Late       uint64 // events in the past; 0 unless the program is ordered by wall time
+	Shifted    uint64 // executions of models whose known schedule was shifted
 	DeviceTime int64  // the latest end of a task
 }
 

@@ -258,6 +258,9 @@ func (m *Machine) switches(q *Queue, d *Desc) bool {
 
 // retire ends the head descriptor of q at time end: it becomes a row of the trace, and the head register moves on.
 func (m *Machine) retire(q *Queue, end int64) {
+	if in := q.instance; in != nil && in.replay.state == replayLearning {
+		m.noteEnd(q)
+	}
 	m.record(q, end)
 	d := q.desc()
 	if m.history != nil {

@@ -34,6 +34,7 @@ func (in *Instance) Patch(queue int, pos uint64, t *Task) {
 	d := &in.queues[queue].ring[pos]
 	d[0] = d[0]&^0xff | uint64(t.Kind)
 	d[2] = uint64(t.Func) | uint64(t.Blocks)<<32
+	in.replay.forget()
 }
 
 // Disable turns a task of the instance's program into one that does nothing. Call it as Patch.
@@ -41,9 +42,11 @@ func (in *Instance) Disable(queue int, pos uint64) {
 	d := &in.queues[queue].ring[pos]
 	d[0] = d[0]&^0xff | uint64(trace.Nop)
 	d[5] = 0
+	in.replay.forget()
 }
 
 // Readdress replaces operand A or B (word 0 or 1) of a task of the instance's program. Call it as Patch.
 func (in *Instance) Readdress(queue int, pos uint64, word int, v uint64) {
 	in.queues[queue].ring[pos][5+word] = v
+	in.replay.forget()
 }
