@@ -99,12 +99,12 @@ func (b *band) fill(dst []float32, src vec, base, i int) {
 			}
 			for px := range b.places[2] {
 				place := dst[z*b.plane+(py*b.places[2]+px)*b.rows*b.pitch:]
-				fill(place[:top*b.pitch], b.pad)
+				b.blank(place[:top*b.pitch])
 				if top < bottom {
 					at := base + (iz*b.in[1]+iy+top*b.stride[1])*b.in[2] + first + lo
 					b.place(place[top*b.pitch:], src, at, bottom-top, px-lo, hi-lo)
 				}
-				fill(place[bottom*b.pitch:n*b.pitch], b.pad)
+				b.blank(place[bottom*b.pitch : n*b.pitch])
 			}
 		}
 	}
@@ -121,10 +121,18 @@ func (b *band) place(dst []float32, src vec, at, rows, first, n int) {
 	}
 	for r := range rows {
 		row := dst[r*b.pitch:][:b.pitch]
-		fill(row[:lo], b.pad)
+		b.blank(row[:lo])
 		if lo < hi {
 			src.load(row[lo:hi], at+r*step+first+lo*s, s)
 		}
-		fill(row[hi:], b.pad)
+		b.blank(row[hi:])
 	}
+}
+
+func (b *band) blank(v []float32) {
+	if b.pad == 0 {
+		clear(v)
+		return
+	}
+	fill(v, b.pad)
 }
