@@ -2,17 +2,17 @@ package timeline
 
 import (
 	"regexp"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"npu/internal/trace/lod"
 	"npu/internal/tui/cell"
 	"npu/internal/tui/hush"
 	"npu/internal/tui/keys"
 	"npu/internal/tui/theme"
 	"npu/internal/tui/widget"
-
-	"npu/internal/trace/lod"
 )
 
 // Bubble Tea is initialised before this package is, and has kept quiet.
@@ -112,17 +112,9 @@ func (m *model) take() {
 	}
 	m.d, m.dirty = d, true
 	m.from, m.to, m.cur = d.From, d.To, d.From
-	for i := range d.Groups {
-		m.folded[i] = len(d.Groups[i].Lanes) > foldFrom && (len(d.Groups) > 1)
-	}
+	m.fold()
 	m.arrange()
-	for _, l := range m.lines {
-		if l.lane != nil && l.lane.Kind != Host {
-			m.at = ref{l.lane, -1}
-			m.group = l.lane.Group
-			break
-		}
-	}
+	m.stand(m.best())
 	m.resolve()
 	if d.Note != "" {
 		m.say(d.Note)
@@ -130,8 +122,36 @@ func (m *model) take() {
 	m.seq++
 }
 
-// foldFrom is how many lanes a group may have to be open at first.
-const foldFrom = 24
+// openLanes is how many lanes are open at first.
+const openLanes = 100
+
+// fold closes groups of a trace with many lanes, the first device with tasks excepted.
+func (m *model) fold() {
+	if len(m.d.Lanes) <= openLanes {
+		return
+	}
+	first := true
+	for i, g := range m.d.Groups {
+		some := slices.ContainsFunc(g.Lanes, func(l *Lane) bool { return l.Kind == Stream })
+		m.folded[i] = len(g.Lanes) > 8 && !(some && first)
+		first = first && !some
+	}
+}
+
+// best is the line to begin on: the stream with most tasks, of those that are open.
+func (m *model) best() int {
+	best, most := 0, -1
+	for i, l := range m.lines {
+		switch {
+		case l.lane == nil:
+		case l.lane.Kind == Stream && l.lane.index.Len() > most:
+			best, most = i, l.lane.index.Len()
+		case most < 0:
+			best, most = i, 0
+		}
+	}
+	return best
+}
 
 type tick struct{}
 

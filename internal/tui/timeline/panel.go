@@ -135,23 +135,33 @@ func (m *model) drawStatistics(a cell.Area) {
 	if in.H < 2 {
 		return
 	}
-	nameW := max(in.W-42, 8)
-	right := func(x, y int, role theme.Role, s string) { in.Text(x-cell.Width(s), y, role, s) }
-	head := []string{"count", "total", "mean", "longest"}
-	in.Text(0, 0, theme.Head, "operator")
-	ends := []int{nameW + 8, nameW + 19, nameW + 30, nameW + 41}
-	for i, h := range head {
-		right(ends[i], 0, theme.Head, h)
+	drawOperators(in, m.counts.ops)
+}
+
+// drawOperators is the table of operators; the mean goes where there is little room.
+func drawOperators(a cell.Area, ops []opCount) {
+	columns := []struct {
+		head string
+		of   func(*opCount) string
+	}{
+		{"count", func(o *opCount) string { return fmt.Sprint(o.count) }},
+		{"total", func(o *opCount) string { return dur(o.total) }},
+		{"longest", func(o *opCount) string { return dur(o.top) }},
+		{"mean", func(o *opCount) string { return dur(o.total / int64(o.count)) }},
 	}
-	for i, o := range m.counts.ops {
-		if i+1 >= in.H {
-			return
-		}
-		in.Text(0, i+1, theme.Text, cell.Cut(o.name, nameW, more))
-		for j, v := range []string{fmt.Sprint(o.count), dur(o.total), dur(o.total / int64(o.count)), dur(o.top)} {
-			if ends[j] <= in.W {
-				right(ends[j], i+1, theme.Text, v)
-			}
+	if a.W < 64 {
+		columns = columns[:3]
+	}
+	names := max(a.W-11*len(columns), 8)
+	a.Text(0, 0, theme.Head, "operator")
+	for i, c := range columns {
+		a.Text(names+11*(i+1)-len(c.head), 0, theme.Head, c.head)
+	}
+	for y, o := range ops[:min(len(ops), a.H-1)] {
+		a.Text(0, y+1, theme.Text, cell.Cut(o.name, names-1, more))
+		for i, c := range columns {
+			text := c.of(&o)
+			a.Text(names+11*(i+1)-cell.Width(text), y+1, theme.Text, text)
 		}
 	}
 }

@@ -45,6 +45,9 @@ func (m *model) whyGap(l *Lane, g gap) []string {
 		return []string{fmt.Sprintf("No call for %s; then %s.", length, d.label(g.next))}
 	}
 	next := d.label(g.next)
+	if g.next.at == 0 {
+		return append([]string{fmt.Sprintf("Nothing ran here before %s at %s.", next, m.when(g.to))}, m.whyLate(g.next)...)
+	}
 	if l.Kind == Engine {
 		out := []string{fmt.Sprintf("%s idle for %s: no task came. Next is %s.", l.Name, length, next)}
 		return append(out, m.whyLate(g.next)...)
