@@ -23,11 +23,12 @@ func Families() []Family {
 		{"copy", copySpecs()},
 		{"graph", graphSpecs()},
 		{"loop", loopSpecs()},
+		{"collective", collectiveSpecs()},
 	}
 }
 
 // Planned are the names of families that do not exist yet.
-func Planned() []string { return []string{"collective", "ipc"} }
+func Planned() []string { return []string{"ipc"} }
 
 // Select finds the families of these names; no name, or "all", is every one.
 func Select(names []string) ([]Family, error) {

@@ -265,7 +265,13 @@ func (m *Machine) blocksEnd(g uint32) {
 		return
 	}
 	m.retire(q, m.now)
-	m.fetch(q, m.now+gap)
+	t := m.now + gap
+	if q.cur < q.known && !m.dirty && t < m.bound && q.desc().arrival() <= t && (len(m.pending) == 0 || m.pending[0].t > t) {
+		q.state, m.now = qQueued, t // nothing can come in between
+		m.step(q)
+		return
+	}
+	m.fetch(q, t)
 }
 
 // NameOf is the name of a loaded function, 0 if there is none. Call it from Port.Call.
