@@ -40,10 +40,10 @@ func lane(n int, seed uint64) (*trace.Trace, *Lane) {
 // Whatever is asked of the index, looking at every row says the same.
 func TestLane(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(0, 900).Draw(rt, "rows")
+		n := rapid.IntRange(0, 3000).Draw(rt, "rows")
 		_, l := lane(n, rapid.Uint64().Draw(rt, "seed"))
-		from := rapid.Int64Range(0, 200_000).Draw(rt, "from")
-		to := from + rapid.Int64Range(1, 200_000).Draw(rt, "span")
+		from := rapid.Int64Range(0, 600_000).Draw(rt, "from")
+		to := from + rapid.Int64Range(1, 600_000).Draw(rt, "span")
 		cells := make([]Cell, rapid.IntRange(1, 60).Draw(rt, "columns"))
 		l.Cells(from, to, cells)
 		for x, got := range cells {
@@ -55,6 +55,11 @@ func TestLane(t *testing.T) {
 					want.Count++
 					want.Busy += min(e, b) - max(s, a)
 					want.Fault = want.Fault || l.fault(i)
+				}
+			}
+			if want.Count >= fan*coarse {
+				if off := max(got.Busy-want.Busy, want.Busy-got.Busy); off <= (b-a)/16 && got.Count == want.Count {
+					continue
 				}
 			}
 			if got != want || (got.At >= 0) != (want.Count > 0) {
@@ -104,6 +109,24 @@ func TestLane_operator(t *testing.T) {
 	}
 	if l.Find(4321) != 4321 || l.Find(5000) != -1 {
 		t.Error("a row is not found")
+	}
+}
+
+// However full the cells are, a line of them loses nothing: neither time nor a failure.
+func TestLane_full(t *testing.T) {
+	_, l := lane(300_000, 3)
+	to := l.End(l.Len()-1) + 1
+	want := l.total(0, l.Len())
+	for _, n := range []int{1, 3, 17, 200} {
+		cells := make([]Cell, n)
+		l.Cells(0, to, cells)
+		busy, fault, count := int64(0), false, 0
+		for _, c := range cells {
+			busy, fault, count = busy+c.Busy, fault || c.Fault, count+c.Count
+		}
+		if d := busy - want.busy; d > want.busy/1000 || -d > want.busy/1000 || !fault || count < l.Len() || count > l.Len()+n {
+			t.Errorf("%d cells: busy %d of %d, %d rows, failure %v", n, busy, want.busy, count, fault)
+		}
 	}
 }
 

@@ -45,10 +45,44 @@ func (l *Lane) cell(a, b int64, lo, hi int) Cell {
 		c.Busy, c.At, c.Fault = min(l.End(lo), b)-max(l.Start(lo), a), lo, l.fault(lo)
 		return c
 	}
+	if c.Count >= fan*coarse && len(l.levels) > 0 {
+		s := l.rough(lo, hi)
+		c.Busy, c.At, c.Fault = min(s.busy, b-a), int(s.row), s.fault
+		return c
+	}
 	s := l.total(lo, hi)
 	over := max(a-l.Start(lo), 0) + max(l.End(hi-1)-b, 0)
 	c.Busy, c.At, c.Fault = s.busy-over, int(s.row), s.fault
 	return c
+}
+
+// coarse is how many blocks a cell must hold for those at its edges not to matter.
+const coarse = 64
+
+// rough sums whole blocks: each one counts in the cell in which its first row is, so that nothing is lost or counted twice
+// over a line. Rows lie far apart in the trace, and looking at some thirty of them would take longer than all the rest.
+func (l *Lane) rough(lo, hi int) block {
+	k, size := 0, fan
+	for k+1 < len(l.levels) && hi-lo >= size*fan*coarse {
+		k, size = k+1, size*fan
+	}
+	var a sum
+	a.reset()
+	i, j := (lo+size-1)/size, (hi+size-1)/size
+	if whole := len(l.levels[k]); j > whole {
+		for row := whole * size; row < hi; { // the end of the lane, which fills no block of this level
+			if row%fan == 0 && row/fan < len(l.levels[0]) {
+				a.merge(&l.levels[0][row/fan])
+				row += fan
+				continue
+			}
+			l.add(&a, row)
+			row++
+		}
+		j = whole
+	}
+	l.blocks(&a, k, i, j)
+	return a.make()
 }
 
 // total sums the rows from place i up to j.
@@ -61,8 +95,13 @@ func (l *Lane) total(i, j int) block {
 	for ; j > i && j%fan != 0; j-- {
 		l.add(&a, j-1)
 	}
-	i, j = i/fan, j/fan
-	for k := 0; i < j; k++ {
+	l.blocks(&a, 0, i/fan, j/fan)
+	return a.make()
+}
+
+// blocks adds the blocks from i up to j of level k, by larger ones where they hold whole ones.
+func (l *Lane) blocks(a *sum, k, i, j int) {
+	for ; i < j; k++ {
 		level, top := l.levels[k], k == len(l.levels)-1
 		for ; i < j && (top || i%fan != 0); i++ {
 			a.merge(&level[i])
@@ -72,7 +111,6 @@ func (l *Lane) total(i, j int) block {
 		}
 		i, j = i/fan, j/fan
 	}
-	return a.make()
 }
 
 // From is the place of the first row that starts at or after a time; Len when there is none.
@@ -91,10 +129,7 @@ func (l *Lane) after(lo int, at int64) int {
 	rest := l.starts[first+1 : min(first+step, len(l.starts))]
 	first += sort.Search(len(rest), func(i int) bool { return rest[i] >= at })
 	i := max(first*fan, lo)
-	for i < len(l.rows) && l.Start(i) < at {
-		i++
-	}
-	return i
+	return i + sort.Search(min(fan, len(l.rows)-i), func(n int) bool { return l.Start(i+n) >= at })
 }
 
 // Within is the places of the rows that reach into the time from from up to to.

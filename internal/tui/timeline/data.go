@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"npu/internal/trace"
 	"npu/internal/trace/flow"
@@ -47,7 +47,8 @@ type Group struct {
 	Lanes []*Lane
 }
 
-// Data is a trace with everything that its picture needs. It is not changed once made.
+// Data is a trace with everything that its picture needs. It is not changed once made, but for
+// the arrows, which link finds.
 type Data struct {
 	Name     string // of the file
 	T        *trace.Trace
@@ -60,13 +61,12 @@ type Data struct {
 	layout   *lanes.Layout
 	streams  []*Lane // by lane of the layout, of streams and engines
 	calls    [][]*Lane
-	arrows   func() *flow.Arrows // made when first asked for
+	found    atomic.Pointer[flow.Arrows] // nil until link has found them
 }
 
 // NewData indexes t.
 func NewData(t *trace.Trace, name string) *Data {
 	d := &Data{Name: name, T: t, layout: lanes.New(t)}
-	d.arrows = sync.OnceValue(func() *flow.Arrows { return flow.New(t) })
 	rows := make([][]int32, len(d.layout.Lanes))
 	for i := range t.Tasks.Len() {
 		if n := d.layout.Stream(i); n >= 0 {

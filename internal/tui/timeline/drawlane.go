@@ -291,7 +291,7 @@ func (m *model) drawArrows(a cell.Area, rows map[*Lane]int) {
 
 // related is the rows that the selected one has arrows to.
 func (m *model) related() []ref {
-	d, row, a := m.d, m.at.lane.index.Row(m.at.at), m.d.arrows()
+	d, row := m.d, m.at.lane.index.Row(m.at.at)
 	var out []ref
 	take := func(r ref) {
 		if r.ok() {
@@ -299,18 +299,18 @@ func (m *model) related() []ref {
 		}
 	}
 	if m.at.lane.Kind == Host {
-		if task := a.Submits[row]; task >= 0 {
-			take(d.task(int(task), false))
+		if task := d.submitted(row); task >= 0 {
+			take(d.task(task, false))
 		}
 		return out
 	}
-	if c := a.Callers[row]; c >= 0 {
-		take(d.call(int(c)))
+	if c := d.caller(row); c >= 0 {
+		take(d.call(c))
 	}
-	if rec := a.Records[row]; rec >= 0 {
-		take(d.task(int(rec), false))
+	if rec := d.record(row); rec >= 0 {
+		take(d.task(rec, false))
 	}
-	for _, w := range a.Released(row)[:min(len(a.Released(row)), 20)] {
+	for _, w := range d.released(row)[:min(len(d.released(row)), 20)] {
 		take(d.task(int(w.Wait), false))
 	}
 	return out

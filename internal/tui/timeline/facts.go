@@ -113,11 +113,11 @@ func (m *model) facts() []fact {
 		add("failed", fmt.Sprintf("! error %d (npu errcode %d)", k.Code, k.Code))
 	}
 	add("pipes", pipes(d.T.Account(k.Acct)))
-	if c := d.arrows().Callers[row]; c >= 0 {
-		call := d.T.Spans.At(int(c))
+	if c := d.caller(row); c >= 0 {
+		call := d.T.Spans.At(c)
 		add("called by", fmt.Sprintf("%s of %s at %s", d.T.String(call.Name), d.thread(call.Thread), m.when(call.Start)))
 	}
-	if n := len(d.arrows().Released(row)); n > 0 {
+	if n := len(d.released(row)); n > 0 {
 		add("released", fmt.Sprintf("%d waits (] goes there)", n))
 	}
 	return out
@@ -130,8 +130,8 @@ func (m *model) callFacts() []fact {
 	if s.Code != 0 {
 		out = append(out, fact{"returned", fmt.Sprintf("! error %d (npu errcode %d)", s.Code, s.Code)})
 	}
-	if task := d.arrows().Submits[row]; task >= 0 {
-		r := d.task(int(task), false)
+	if task := d.submitted(row); task >= 0 {
+		r := d.task(task, false)
 		out = append(out, fact{"submitted", fmt.Sprintf("%s on %s, which started %s later (] goes there)", d.label(r), d.where(r.lane), dur(r.lane.index.Start(r.at)-s.End))})
 	}
 	return out

@@ -62,6 +62,7 @@ type model struct {
 	pinned         []*Lane
 	colour         Colour
 	noArrows       bool
+	arrowed        bool // the frame was drawn with the arrows known
 	absolute       bool
 	statistics     bool // the panel shows them where there is room for one thing only
 
@@ -203,6 +204,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tick:
 		had := m.d
 		m.take()
+		if now := m.d != nil && m.d.linked(); now != m.arrowed {
+			m.arrowed, m.dirty = now, true
+		}
 		if m.failure != nil {
 			return m, tea.Quit
 		}

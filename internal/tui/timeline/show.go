@@ -65,7 +65,9 @@ func (s still) Close()                 {}
 
 // Frame is the screen as text after o.Keys were pressed.
 func Frame(t *trace.Trace, name string, o Screen) (string, error) {
-	m := newModel(still{NewData(t, name)}, o.Theme)
+	d := NewData(t, name)
+	d.link()
+	m := newModel(still{d}, o.Theme)
 	m.w, m.h, m.colour = o.W, o.H, o.Colour
 	m.resolve()
 	keys, err := parseKeys(o.Keys)

@@ -48,6 +48,7 @@ func (f *file) read(ctx context.Context, load Load) {
 			d.Note = err.Error()
 		}
 		f.set(d, err, "")
+		go d.link() // not waited for: nothing can stop it, and nothing but d sees it
 		return
 	}
 	f.set(nil, err, "")

@@ -55,7 +55,9 @@ func job() *trace.Trace {
 // screen is a model of a finished trace.
 func screen(t testing.TB, tr *trace.Trace, p theme.Profile, g theme.Glyphs, w, h int, keys string) *model {
 	t.Helper()
-	m := newModel(still{NewData(tr, "job.npt")}, theme.New(p, false, g))
+	d := NewData(tr, "job.npt")
+	d.link()
+	m := newModel(still{d}, theme.New(p, false, g))
 	m.w, m.h = w, h
 	m.resolve()
 	press(t, m, keys)

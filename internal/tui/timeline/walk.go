@@ -61,6 +61,9 @@ func (m *model) toLongest(gap bool) {
 // waitedFor goes to what the task waited for: the record of its event, the task that had the engine, or the call that
 // submitted it.
 func (m *model) waitedFor() {
+	if m.unlinked() {
+		return
+	}
 	r := m.at
 	if !r.ok() {
 		if g, ok := m.gapHere(); ok && g.next.ok() {
@@ -76,17 +79,16 @@ func (m *model) waitedFor() {
 		return
 	}
 	row := r.lane.index.Row(r.at)
-	a := m.d.arrows()
 	cause, _ := mainCause(m.d.waited(r))
 	switch {
-	case a.Records[row] >= 0:
-		m.goTo(m.d.task(int(a.Records[row]), false))
+	case m.d.record(row) >= 0:
+		m.goTo(m.d.task(m.d.record(row), false))
 	case cause == causeEngine && m.d.holder(row) >= 0:
 		m.goTo(m.d.task(m.d.holder(row), r.lane.Kind == Engine))
 	case cause == causeEvent && m.d.before(r).ok():
 		m.goTo(m.d.before(r))
-	case a.Callers[row] >= 0:
-		m.goTo(m.d.call(int(a.Callers[row])))
+	case m.d.caller(row) >= 0:
+		m.goTo(m.d.call(m.d.caller(row)))
 	case m.d.before(r).ok():
 		m.goTo(m.d.before(r))
 	default:
@@ -96,22 +98,24 @@ func (m *model) waitedFor() {
 
 // released goes to what the task released: the wait of its event, the task of a call, or the next of its stream.
 func (m *model) released() {
+	if m.unlinked() {
+		return
+	}
 	r := m.at
 	if !r.ok() {
 		m.say("no task under the cursor")
 		return
 	}
 	row := r.lane.index.Row(r.at)
-	a := m.d.arrows()
 	if r.lane.Kind == Host {
-		if task := a.Submits[row]; task >= 0 {
-			m.goTo(m.d.task(int(task), false))
+		if task := m.d.submitted(row); task >= 0 {
+			m.goTo(m.d.task(task, false))
 			return
 		}
 		m.say("this call submitted no task")
 		return
 	}
-	if w := a.Released(row); len(w) > 0 {
+	if w := m.d.released(row); len(w) > 0 {
 		m.goTo(m.d.task(int(w[0].Wait), false))
 		return
 	}
@@ -121,6 +125,15 @@ func (m *model) released() {
 		return
 	}
 	m.goTo(ref{s.lane, s.at + 1})
+}
+
+// unlinked says so while the arrows are not known.
+func (m *model) unlinked() bool {
+	if !m.d.linked() {
+		m.say("who waited for whom is still being found; try again in a moment")
+		return true
+	}
+	return false
 }
 
 // before is the task before r on its stream.

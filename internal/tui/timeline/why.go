@@ -100,7 +100,7 @@ func waitKind(k trace.Kind) bool {
 // whoHeld names the record that a wait was released by, and what ran before it.
 func (m *model) whoHeld(row int) string {
 	d := m.d
-	rec := d.arrows().Records[row]
+	rec := d.record(row)
 	k := d.T.Tasks.At(row)
 	if rec < 0 {
 		if k.Flags&trace.FlagForeign != 0 {
@@ -111,7 +111,7 @@ func (m *model) whoHeld(row int) string {
 		}
 		return ""
 	}
-	r := d.task(int(rec), false)
+	r := d.task(rec, false)
 	text := fmt.Sprintf(" by event %d, recorded on %s at %s", k.Event, d.where(r.lane), m.when(r.lane.index.Start(r.at)))
 	if b := d.before(r); b.ok() {
 		text += " after " + d.label(b)
@@ -147,8 +147,8 @@ func (m *model) whatHost(k *trace.Task, row int, s ref) string {
 	if best.ok() && most > (k.Submit-from)/4 {
 		return fmt.Sprintf("; %s was in %s for %s of it", name, d.label(best), dur(most))
 	}
-	if caller := d.arrows().Callers[row]; caller >= 0 {
-		text += " with " + d.T.String(d.T.Spans.At(int(caller)).Name)
+	if caller := d.caller(row); caller >= 0 {
+		text += " with " + d.T.String(d.T.Spans.At(caller).Name)
 	}
 	return text
 }

@@ -1,0 +1,51 @@
+package timeline
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"npu/internal/trace/gen"
+	"npu/internal/tui/theme"
+)
+
+var benchTasks = flag.Int("tasks", 10_000_000, "tasks of the trace that BenchmarkFrame draws")
+
+// One key and the frame after it, at five levels from the whole trace to a few tasks. The budget is 16 ms.
+func BenchmarkFrame(b *testing.B) {
+	t := gen.Trace(gen.Options{Tasks: *benchTasks, Devices: 4, Streams: 6})
+	d := NewData(t, "big.npt")
+	for _, size := range [][2]int{{80, 24}, {200, 60}} {
+		m := newModel(still{d}, theme.New(theme.True, false, theme.Braille))
+		m.w, m.h = size[0], size[1]
+		for level := range 5 {
+			b.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], dur(m.to-m.from)), func(b *testing.B) {
+				b.ReportAllocs()
+				keys := [2]string{"d", "a"}
+				i := 0
+				for b.Loop() {
+					list, _ := parseKeys(keys[i%2])
+					m.Update(list[0])
+					m.View()
+					i++
+				}
+			})
+			m.cur = m.from + (m.to-m.from)/2
+			for range 4 {
+				m.zoom(1, 2)
+				if level == 2 {
+					m.zoom(1, 4)
+				}
+			}
+		}
+	}
+}
+
+// Indexing what was read.
+func BenchmarkNewData(b *testing.B) {
+	t := gen.Trace(gen.Options{Tasks: *benchTasks / 10, Devices: 4, Streams: 6})
+	for b.Loop() {
+		NewData(t, "big.npt")
+	}
+	b.ReportMetric(float64(t.Tasks.Len()+t.Spans.Len())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
