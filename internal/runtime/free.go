@@ -54,9 +54,27 @@ func (m *memory) busy(list []ringPosition, d *Device, t uint32) []ringPosition {
 	return list
 }
 
+// restful says whether nothing is under way that can reach memory of device d.
+func (m *memory) restful(d *Device) bool {
+	for _, o := range d.rt.devices {
+		if o != d && !o.peers[d.id].Load() {
+			continue
+		}
+		for _, s := range o.streams {
+			if s.q.Arrived() > s.q.Retired() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // freeLater frees a block as soon as the tasks that are under way have passed. Where uses of the block were recorded,
 // those alone count. It says whether addr was a block in use.
 func (m *memory) freeLater(addr uint64, d *Device) bool {
+	if m.restful(d) {
+		return m.drop(addr)
+	}
 	b, ok := m.pool.Leave(addr)
 	if !ok {
 		return false

@@ -99,16 +99,34 @@ func (m *memory) take(r mempool.Request, ctx *Context) (uint64, bool) {
 // release gives a block back.
 func (m *memory) release(addr uint64) {
 	m.unshare(addr)
-	b, ok := m.pool.Free(addr)
-	if !ok {
-		return
+	if b, ok := m.pool.Free(addr); ok {
+		m.settle(b)
 	}
+}
+
+// drop gives a block back that is not leaving, and says whether addr was one.
+func (m *memory) drop(addr uint64) bool {
+	if len(m.exported) > 0 {
+		if b, ok := m.pool.At(addr); !ok || b.Leaving {
+			return false
+		}
+		m.unshare(addr)
+	}
+	b, ok := m.pool.FreeLive(addr)
+	if ok {
+		m.settle(b)
+	}
+	return ok
+}
+
+// settle brings the accounts in order for a block that is gone.
+func (m *memory) settle(b mempool.Block) {
 	m.claim()
 	if ctx := m.users[b.Tag]; ctx != nil {
 		ctx.bytes -= int64(b.Bytes)
 	}
 	if len(m.uses) > 0 {
-		delete(m.uses, addr)
+		delete(m.uses, b.Addr)
 	}
 }
 

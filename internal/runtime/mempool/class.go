@@ -5,9 +5,9 @@ import "math/bits"
 // Slots of slabs: multiples of 64 bytes up to 512, then eight sizes for each doubling.
 const (
 	slotAlign = 64
-	maxSlot   = 16 << 10
+	maxSlot   = 32 << 10
 	tiny      = 512
-	classes   = 8 + 8*5
+	classes   = 8 + 8*6
 )
 
 // classOf is the smallest class whose slots hold n bytes, 1 ≤ n ≤ maxSlot.
@@ -30,5 +30,5 @@ func slotBytes(c int) uint64 {
 // slabBytes is the size of a slab of a class: small next to a segment, and many slots.
 func slabBytes(c int) uint64 {
 	n := slotBytes(c) * 32
-	return min(max(uint64(1)<<bits.Len64(n-1), 16<<10), 128<<10)
+	return min(max(uint64(1)<<bits.Len64(n-1), 16<<10), 256<<10)
 }

@@ -1,5 +1,7 @@
 package mempool
 
+import "math/bits"
+
 // Config is what a pool is made for.
 type Config struct {
 	Base, Size uint64 // the range of addresses; whole segments
@@ -13,6 +15,7 @@ type Config struct {
 type Pool struct {
 	base, total uint64
 	granule     uint64
+	shift       uint8 // log2 of granule
 	perSegment  uint32
 	small       uint64 // largest block that goes into a slab
 	pages       Pages
@@ -23,16 +26,18 @@ type Pool struct {
 	segments   []*segment // nil: free as a whole, or in the middle of one block
 	spare      []*segment
 	shelves    [classes]shelf
-	slabs      []slab
-	spareSlabs []int32
+	class      [maxSlot/slotAlign + 1]uint8 // by size in units of 64 bytes
+	slabs      []*slab
+	spareSlabs []*slab
 	runs       []run
 	spareRuns  []int32
 
 	threshold, cached, reserved, peakReserved uint64
 	toldAt, toldN                             int
 	toldOn                                    bool
-	inUse, peak, room, leaving                uint64
-	allocs, frees, live                       uint64
+	inUse, peak, leaving                      uint64
+	room                                      uint64 // of runs
+	allocs, frees                             uint64
 }
 
 // run is a block that is no slot of a slab.
@@ -55,12 +60,12 @@ func New(c Config) *Pool {
 	if c.Pages == nil {
 		c.Pages = noPages{}
 	}
-	p := &Pool{base: c.Base, total: c.Size &^ (Segment - 1), granule: c.Granule, perSegment: uint32(Segment / c.Granule), pages: c.Pages, small: maxSlot}
+	p := &Pool{base: c.Base, total: c.Size &^ (Segment - 1), granule: c.Granule, shift: uint8(bits.TrailingZeros64(c.Granule)), perSegment: uint32(Segment / c.Granule), pages: c.Pages, small: maxSlot}
 	if c.NoSlabs {
 		p.small = 0
 	}
-	for i := range p.shelves {
-		p.shelves[i] = shelf{-1, -1}
+	for i := range p.class {
+		p.class[i] = uint8(classOf(uint64(max(i, 1)) * slotAlign))
 	}
 	p.tree = newTree(firstLeaves/2, p.perSegment)
 	p.grow()
@@ -90,12 +95,7 @@ type Block struct {
 func (p *Pool) Alloc(r Request) (uint64, bool) {
 	n := max(r.Bytes, 1)
 	if n <= p.small && r.Align <= slotAlign && r.Whole == 0 && r.Table == 0 {
-		a, ok := p.allocSmall(n, r.Tag)
-		if !ok {
-			return 0, false
-		}
-		p.count(n, slotBytes(classOf(n)))
-		return a, true
+		return p.allocSmall(n, r.Tag)
 	}
 	return p.allocRun(r, n)
 }
@@ -130,7 +130,6 @@ func (p *Pool) allocRun(r Request, n uint64) (uint64, bool) {
 
 func (p *Pool) count(n, room uint64) {
 	p.allocs++
-	p.live++
 	p.room += room
 	p.inUse += n
 	p.peak = max(p.peak, p.inUse)
@@ -138,21 +137,20 @@ func (p *Pool) count(n, room uint64) {
 
 // at finds the block that begins at addr: a slot of a slab, or a run.
 func (p *Pool) at(addr uint64) (s *slab, slot uint32, r *run) {
-	if addr-p.base >= p.total {
+	off := addr - p.base
+	i := off / Segment
+	if i >= uint64(len(p.segments)) || p.segments[i] == nil {
 		return nil, 0, nil
 	}
-	g := p.granuleOf(addr)
-	e := p.entryAt(g)
+	e := p.segments[i].entries[off%Segment>>p.shift%maxGranules]
 	switch {
 	case e == noEntry:
 	case e.slab():
-		s = &p.slabs[e.index()]
-		off := uint32(addr - s.base)
-		slot = off / s.size
-		if slot*s.size == off && slot < uint32(s.slots) && s.owners[slot].bytes != 0 {
+		s = p.slabs[e.index()]
+		if slot, ok := s.slot(addr); ok {
 			return s, slot, nil
 		}
-	case p.address(g) == addr:
+	case off&(p.granule-1) == 0:
 		return nil, 0, &p.runs[e.index()]
 	}
 	return nil, 0, nil
@@ -164,8 +162,8 @@ func (p *Pool) Leave(addr uint64) (Block, bool) {
 	s, slot, r := p.at(addr)
 	var b Block
 	switch {
-	case s != nil && !s.owners[slot].leaving:
-		s.owners[slot].leaving = true
+	case s != nil && !s.owners[slot].leaving():
+		s.owners[slot] |= leavingBit
 		b = s.block(slot)
 	case r != nil && !r.leaving:
 		r.leaving = true
@@ -178,37 +176,51 @@ func (p *Pool) Leave(addr uint64) (Block, bool) {
 }
 
 // Free gives a block back; false if addr is not the start of one.
-func (p *Pool) Free(addr uint64) (Block, bool) {
+func (p *Pool) Free(addr uint64) (Block, bool) { return p.free(addr, true) }
+
+// FreeLive is Free, but not for a block that is leaving.
+func (p *Pool) FreeLive(addr uint64) (Block, bool) { return p.free(addr, false) }
+
+func (p *Pool) free(addr uint64, leaving bool) (Block, bool) {
 	s, slot, r := p.at(addr)
-	var b Block
-	switch {
-	case s != nil:
-		b = s.block(slot)
-		g := p.granuleOf(addr)
-		p.freeSmall(int32(p.entryAt(g).index()), slot)
-	case r != nil:
-		b = p.blockOf(r)
-		i := p.entryAt(r.start).index()
-		x := *r
-		p.name(x.start, noEntry)
-		p.giveRun(x.start, x.n, x.table)
-		p.spareRuns = append(p.spareRuns, int32(i))
-	default:
-		return Block{}, false
+	if s == nil {
+		if r == nil || r.leaving && !leaving {
+			return Block{}, false
+		}
+		return p.freeRun(r), true
+	}
+	o := s.owners[slot]
+	if o.leaving() {
+		if !leaving {
+			return Block{}, false
+		}
+		p.leaving -= o.bytes()
 	}
 	p.frees++
-	p.live--
+	p.inUse -= o.bytes()
+	size := s.size
+	p.freeSmall(s, slot)
+	return Block{Addr: addr, Bytes: o.bytes(), Room: uint64(size), Tag: o.tag(), Leaving: o.leaving()}, true
+}
+
+func (p *Pool) freeRun(r *run) Block {
+	b, x := p.blockOf(r), *r
+	i := p.entryAt(r.start).index()
+	p.name(x.start, noEntry)
+	p.giveRun(x.start, x.n, x.table)
+	p.spareRuns = append(p.spareRuns, int32(i))
 	p.room -= b.Room
+	p.frees++
 	p.inUse -= b.Bytes
 	if b.Leaving {
 		p.leaving -= b.Bytes
 	}
-	return b, true
+	return b
 }
 
 func (s *slab) block(slot uint32) Block {
-	o := &s.owners[slot]
-	return Block{Addr: s.base + uint64(slot)*uint64(s.size), Bytes: uint64(o.bytes), Room: uint64(s.size), Tag: o.tag, Leaving: o.leaving}
+	o := s.owners[slot]
+	return Block{Addr: s.base + uint64(slot)*uint64(s.size), Bytes: o.bytes(), Room: uint64(s.size), Tag: o.tag(), Leaving: o.leaving()}
 }
 
 func (p *Pool) blockOf(r *run) Block {

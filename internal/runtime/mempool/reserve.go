@@ -77,9 +77,9 @@ func (p *Pool) Trim(keep uint64) uint64 {
 	threshold := p.threshold
 	p.threshold = 0
 	for c := range p.shelves {
-		if i := p.shelves[c].empty; i >= 0 {
-			p.shelves[c].empty = -1
-			p.dropSlab(i)
+		if s := p.shelves[c].empty; s != nil {
+			p.shelves[c].empty = nil
+			p.dropSlab(s)
 		}
 	}
 	p.threshold = threshold

@@ -13,8 +13,8 @@ type noPages struct{}
 func (noPages) Map(uint64, uint64, uint32)   {}
 func (noPages) Unmap(uint64, uint64, uint32) {}
 
-func (p *Pool) address(g uint64) uint64   { return p.base + g*p.granule }
-func (p *Pool) granuleOf(a uint64) uint64 { return (a - p.base) / p.granule }
+func (p *Pool) address(g uint64) uint64   { return p.base + g<<p.shift }
+func (p *Pool) granuleOf(a uint64) uint64 { return (a - p.base) >> p.shift }
 
 // takeRun takes n granules in a row at the lowest place.
 func (p *Pool) takeRun(n uint64, table uint32) (uint64, bool) {
@@ -138,8 +138,8 @@ func (p *Pool) name(g uint64, e entry) {
 
 // what begins at, or for a slab covers, the granule g.
 func (p *Pool) entryAt(g uint64) entry {
-	if i := g / uint64(p.perSegment); i < uint64(len(p.segments)) && p.segments[i] != nil {
-		return p.segments[i].entries[g%uint64(p.perSegment)]
+	if i := (g << p.shift) / Segment; i < uint64(len(p.segments)) && p.segments[i] != nil {
+		return p.segments[i].entries[g&uint64(p.perSegment-1)&(maxGranules-1)]
 	}
 	return noEntry
 }
@@ -181,7 +181,6 @@ func (p *Pool) Split(addr, n uint64) bool {
 	rest.bytes -= n
 	r.n, r.bytes = n/p.granule, n
 	p.name(rest.start, blockEntry(p.newRun(rest)))
-	p.live++
 	p.allocs++
 	return true
 }
@@ -197,7 +196,6 @@ func (p *Pool) Join(addr, next uint64) bool {
 	a.n, a.bytes = a.n+b.n, a.bytes+b.bytes
 	p.name(b.start, noEntry)
 	p.spareRuns = append(p.spareRuns, int32(i))
-	p.live--
 	p.frees++
 	return true
 }

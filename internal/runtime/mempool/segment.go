@@ -46,6 +46,17 @@ func (s *segment) node(n uint32) node {
 	run, leading := uint32(0), true
 	for w := uint32(0); w < n/64; w++ {
 		v := s.used[w]
+		if v == 0 {
+			run += 64
+			continue
+		}
+		if v == ^uint64(0) {
+			if leading {
+				x.first, leading = run, false
+			}
+			x.most, run = max(x.most, run), 0
+			continue
+		}
 		for left := uint32(64); left > 0; {
 			free := min(uint32(bits.TrailingZeros64(v)), left)
 			run += free
@@ -79,6 +90,10 @@ func (s *segment) find(n, limit uint32) uint32 {
 			if run += 64; run >= n {
 				return at + 64 - run
 			}
+			continue
+		}
+		if v == ^uint64(0) {
+			run = 0
 			continue
 		}
 		for left := uint32(64); left > 0; {

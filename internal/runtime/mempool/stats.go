@@ -18,6 +18,10 @@ type Stats struct {
 
 // Stats counts.
 func (p *Pool) Stats() Stats {
+	room := p.room
+	for _, s := range p.slabs {
+		room += uint64(s.slots-s.free) * uint64(s.size)
+	}
 	root := p.tree.nodes[1]
 	beyond := p.total - min(p.total, uint64(len(p.use))*Segment)
 	last := uint64(root.last) * p.granule
@@ -25,9 +29,9 @@ func (p *Pool) Stats() Stats {
 		last = 0
 	}
 	return Stats{
-		Total: p.total, InUse: p.inUse, Peak: p.peak, Leaving: p.leaving, Room: p.room,
+		Total: p.total, InUse: p.inUse, Peak: p.peak, Leaving: p.leaving, Room: room,
 		Reserved: p.reserved, PeakReserved: p.peakReserved, Cached: p.cached, FreePages: p.total - (p.reserved - p.cached),
-		LargestFree: max(uint64(root.most)*p.granule, beyond+last), Blocks: p.live, Allocs: p.allocs, Frees: p.frees,
+		LargestFree: max(uint64(root.most)*p.granule, beyond+last), Blocks: p.allocs - p.frees, Allocs: p.allocs, Frees: p.frees,
 	}
 }
 
@@ -60,7 +64,7 @@ func (p *Pool) Map() []SegmentUse {
 		if s := p.segments[i]; s != nil {
 			for _, e := range s.entries[:p.perSegment] {
 				if e != noEntry && e.slab() {
-					sl := &p.slabs[e.index()]
+					sl := p.slabs[e.index()]
 					u.Slabs += p.granule
 					u.SlabsUsed += p.granule * uint64(sl.slots-sl.free) / uint64(sl.slots)
 				}
@@ -82,9 +86,9 @@ func (p *Pool) Containing(addr uint64) (Block, bool) {
 		switch {
 		case e == noEntry:
 		case e.slab():
-			s := &p.slabs[e.index()]
+			s := p.slabs[e.index()]
 			slot := uint32(addr-s.base) / s.size
-			if slot >= uint32(s.slots) || s.owners[slot].bytes == 0 {
+			if slot >= uint32(s.slots) || s.owners[slot] == 0 {
 				return Block{}, false
 			}
 			return s.block(slot), true
@@ -120,12 +124,12 @@ func (p *Pool) All(f func(Block) bool) {
 				}
 				continue
 			}
-			sl := &p.slabs[e.index()]
+			sl := p.slabs[e.index()]
 			if p.granuleOf(sl.base) != uint64(i)*uint64(p.perSegment)+uint64(g) {
 				continue // it began in the segment before
 			}
 			for slot := range uint32(sl.slots) {
-				if sl.owners[slot].bytes != 0 && !f(sl.block(slot)) {
+				if sl.owners[slot] != 0 && !f(sl.block(slot)) {
 					return
 				}
 			}
