@@ -79,8 +79,8 @@ func (m *model) facts() []fact {
 		}
 	}
 	add("lasts", dur(k.End-k.Start))
-	add("from", m.when(k.Start))
-	add("to", m.when(k.End))
+	add("from", m.exact(k.Start))
+	add("to", m.exact(k.End))
 	add("kind", k.Kind.String())
 	add("runs on", k.Engine.String())
 	if s := d.task(row, false); s.ok() {
@@ -126,7 +126,7 @@ func (m *model) facts() []fact {
 func (m *model) callFacts() []fact {
 	d, row := m.d, m.at.lane.index.Row(m.at.at)
 	s := d.T.Spans.At(row)
-	out := []fact{{"lasts", dur(s.End - s.Start)}, {"from", m.when(s.Start)}, {"to", m.when(s.End)}, {"thread", m.at.lane.Name}}
+	out := []fact{{"lasts", dur(s.End - s.Start)}, {"from", m.exact(s.Start)}, {"to", m.exact(s.End)}, {"thread", m.at.lane.Name}}
 	if s.Code != 0 {
 		out = append(out, fact{"returned", fmt.Sprintf("! error %d (npu errcode %d)", s.Code, s.Code)})
 	}

@@ -81,6 +81,14 @@ func (m *model) when(at int64) string {
 	return clock(at-m.d.From, max(1, (m.to-m.from)/int64(max(m.columns(), 1))))
 }
 
+// exact is a time to the nanosecond.
+func (m *model) exact(at int64) string {
+	if m.absolute {
+		return absolute(at)
+	}
+	return clock(at-m.d.From, 1)
+}
+
 // bytes is a number of bytes with a unit.
 func bytes(n float64) string {
 	names := []string{"B", "KiB", "MiB", "GiB", "TiB"}

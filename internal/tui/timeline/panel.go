@@ -1,7 +1,9 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"npu/internal/tui/cell"
@@ -166,26 +168,25 @@ func drawOperators(a cell.Area, ops []opCount) {
 	}
 }
 
-// drawIdle says in one line why streams stood still.
+// drawIdle says why streams stood still, the main cause first, and returns the next free line.
 func (m *model) drawIdle(a cell.Area) int {
 	i := m.counts.idle
-	x := a.Text(1, 0, theme.Dim, "streams idle: ")
-	some := false
-	for c, ns := range [...]int64{i.HostNs, i.EventNs, i.EngineNs, i.SchedulerNs, i.UnknownNs} {
-		if ns == 0 {
-			continue
-		}
-		name := [...]string{"host", "event", "engine", "scheduler", "unknown"}[c]
-		if some {
-			x = a.Text(x, 0, theme.Dim, ", ")
-		}
-		x = a.Text(x, 0, theme.Text, name+" "+dur(ns))
-		some = true
+	type part struct {
+		name string
+		ns   int64
 	}
-	if !some {
-		a.Text(x, 0, theme.Text, "never")
+	parts := []part{{"host", i.HostNs}, {"event", i.EventNs}, {"engine", i.EngineNs}, {"scheduler", i.SchedulerNs}, {"unknown", i.UnknownNs}}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.ns, a.ns) })
+	var words []string
+	for _, p := range parts {
+		if p.ns > 0 {
+			words = append(words, p.name+" "+dur(p.ns))
+		}
 	}
-	return 1
+	if len(words) == 0 {
+		words = []string{"never"}
+	}
+	return widget.Say(a.Sub(1, 0, a.W-1, min(a.H, 2)), 0, 0, theme.Text, "streams idle: "+strings.Join(words, ", "))
 }
 
 // drawEngines says how busy the engines are of the device that the cursor is on.
