@@ -40,7 +40,8 @@ func (rt *Runtime) sections(d *Device, e *Exception) []errring.Section {
 		if t.Code != 0 {
 			state = fmt.Sprintf(", failed with 0x%x", t.Code)
 		}
-		fmt.Fprintf(&tasks, "%d to %d ns: stream %d task %d %v %s%s\n", t.Start, t.End, t.Stream, t.Task, t.Kind, name(uint32(t.Name)), state)
+		what := strings.TrimSpace(fmt.Sprint(t.Kind, " ", name(uint32(t.Name))))
+		fmt.Fprintf(&tasks, "%d to %d ns: stream %d task %d %s%s\n", t.Start, t.End, t.Stream, t.Task, what, state)
 	}
 	for i, s := range d.hw.QueueStates() {
 		if i == maxRecords {
