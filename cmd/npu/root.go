@@ -41,6 +41,7 @@ offline models, profiling data, dumps and logs.`,
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.setColor(a.color) }
 	root.AddCommand(
 		newRunCmd(a),
+		newCompareCmd(a),
 		newInspectCmd(a),
 		newVersionCmd(a),
 		newCompletionCmd(a),
