@@ -24,6 +24,7 @@ type Event struct {
 	waitAt    atomic.Int64
 	mark      atomic.Pointer[mark] // of its record in a capture
 	destroyed atomic.Bool
+	remote    *remote // shared with other processes; nil: not
 
 	// Under Port.Call.
 	slot  int   // in Device.holders
@@ -70,6 +71,9 @@ func (th *Thread) CreateEventWithFlag(f EventFlags) (*Event, error) {
 // CreateEventExWithFlag makes an event whose state is kept by software (aclrtCreateEventExWithFlag): a wait belongs to
 // the latest record at the call, and does nothing if there is none.
 func (th *Thread) CreateEventExWithFlag(f EventFlags) (*Event, error) {
+	if f == EventIPC && th.rt.process != nil {
+		return th.createIPCEvent(nil, callCreateEvent)
+	}
 	return th.createEvent(softEvent, f, callCreateEvent)
 }
 

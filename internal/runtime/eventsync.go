@@ -29,7 +29,7 @@ func (th *Thread) syncEvent(e *Event, timeout int64) (err error) {
 		return err
 	}
 	th.port.Spend(syncEntry)
-	hw, gen := e.hw.Load(), e.gen.Load()
+	hw, gen := e.hw.Load(), e.newest()
 	if hw == nil || gen == 0 {
 		return nil
 	}
@@ -60,11 +60,15 @@ func (th *Thread) QueryEvent(e *Event) (done bool, err error) {
 	if err = th.notCaptured(e, callQueryEvent); err != nil {
 		return false, err
 	}
-	hw, gen := e.hw.Load(), e.gen.Load()
+	hw, gen := e.hw.Load(), e.newest()
 	if hw == nil {
 		return gen > 0 || e.kind == softEvent, nil
 	}
 	err = th.port.Call(func() {
+		if e.remote != nil {
+			done = e.remote.sim.Reached(gen, th.rt.machine.Now(), e.remote.ps.slot.Me())
+			return
+		}
 		reached, _ := hw.Reached()
 		switch e.kind {
 		case flagEvent:
@@ -171,6 +175,8 @@ func (th *Thread) timestamp(e *Event, c call) (int64, error) {
 	}
 	hw, gen := e.hw.Load(), e.gen.Load()
 	switch {
+	case e.remote != nil:
+		return 0, th.fail(NotSupported, c.name, "an event between processes keeps no time", "record another event beside it")
 	case gen == 0:
 		return 0, th.fail(Internal, c.name, "the event was never recorded", "record and synchronise it first")
 	case e.flags&EventTimeLine == 0:

@@ -96,15 +96,15 @@ func (p *peer) want(answer, format string, args ...any) {
 // child is the other side.
 type child struct {
 	*rig
-	t      *testing.T
-	ptr    Ptr
-	mine   Ptr
-	key    []byte
-	stream *Stream
-	event  *Event
-	notify *Notify
-	exp    []byte // the key of what it has exported
-	start  int64
+	t             *testing.T
+	ptr           Ptr
+	mine          Ptr
+	key           []byte
+	stream        *Stream
+	event         *Event
+	notify, other *Notify
+	exp           []byte // the key of what it has exported
+	hold          bool   // the next command belongs to virtual time
 }
 
 // TestIPCChild is not a test: it is what a peer runs.
@@ -119,7 +119,12 @@ func TestIPCChild(t *testing.T) {
 	fmt.Println("ready")
 	for {
 		more := false
-		c.Outside(func() { more = lines.Scan() })
+		if next := func() { more = lines.Scan() }; c.hold {
+			next() // its clock holds the peers back
+			c.hold = false
+		} else {
+			c.Outside(next)
+		}
 		if !more {
 			break
 		}

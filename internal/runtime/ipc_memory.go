@@ -367,6 +367,7 @@ func (m *memory) left() int64 {
 // of others that have died. Under Port.Call, or on the driver.
 func (ps *process) account() {
 	ps.sweep()
+	ps.sweepRemotes()
 	for _, d := range ps.rt.devices {
 		d.memory.kept = 0
 	}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"hash/fnv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"npu/internal/runtime/ipc"
@@ -18,7 +19,11 @@ type process struct {
 	page *telemetry.Writer
 	next telemetry.Snapshot // being filled; the driver's
 
+	link   *sim.Link
+	linked atomic.Bool
+
 	// Under Port.Call.
+	remotes []*remote
 	exports []*exportedBlock
 	imports []*importedBlock
 
@@ -54,6 +59,7 @@ func (rt *Runtime) join() {
 		d.memory.beside = p.slot.Share(base.Sum64()<<8|uint64(d.hw.ID()+1), uint64(total))
 	}
 	p.next = telemetry.Snapshot{Started: time.Now().UnixNano(), Program: rt.cfg.Program}
+	p.link = rt.machine.NewLink(p.slot)
 	rt.process = p
 	rt.machine.OnSample(p.sample)
 	rt.machine.WantSample()
@@ -63,6 +69,7 @@ func (rt *Runtime) join() {
 		for {
 			select {
 			case <-tick.C:
+				p.link.Check()
 				rt.machine.WantSample()
 			case <-p.stop:
 				return
@@ -76,6 +83,7 @@ func (p *process) leave() {
 	close(p.stop)
 	p.done.Wait()
 	p.rt.machine.OnSample(nil)
+	p.link.Deactivate()
 	for _, d := range p.rt.devices {
 		d.memory.beside = nil
 	}
@@ -85,6 +93,14 @@ func (p *process) leave() {
 	}
 	for _, x := range p.exports {
 		x.phys.Drop()
+	}
+	for _, r := range p.remotes {
+		r.close()
+	}
+	if p.linked.Load() {
+		// The watchdog may still look at the clock words of others: the table stays mapped.
+		p.slot.Close()
+		return
 	}
 	p.end()
 }

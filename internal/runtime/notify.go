@@ -15,6 +15,7 @@ type Notify struct {
 	hw        *sim.Notify
 	handle    Handle
 	destroyed atomic.Bool
+	remote    *remote // shared with other processes; nil: not
 }
 
 // CreateNotify makes a notify of the current context's device; flag is 0, or 1 for one that only the device uses
@@ -84,6 +85,9 @@ func (th *Thread) WaitNotify(n *Notify, s *Stream, seconds int) error {
 	}
 	if seconds < 0 {
 		return th.fail(InvalidParam, callWaitNotify.name, fmt.Sprintf("time-out %d s", seconds), "give 0 (none) or more")
+	}
+	if n.remote != nil && n.remote.im != nil {
+		return th.failAs(InvalidParam, "EE1012", callWaitNotify.name, "the notify belongs to another process", "wait in the process that made it")
 	}
 	if s.dev != n.dev {
 		return th.failAs(InvalidParam, "EE1012", callWaitNotify.name, fmt.Sprintf("the notify is of device %d, the stream of device %d", n.dev.id, s.dev.id), "wait on the notify's device")

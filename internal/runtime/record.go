@@ -36,7 +36,7 @@ func (th *Thread) RecordEvent(e *Event, s *Stream) error {
 	if th.rt.hostMem.order.on.Load() {
 		th.noteRecord(e, s)
 	}
-	return th.submit(s, &sim.Task{Kind: trace.EventRecord, A: hw.ID(), B: e.gen.Add(1)}, nil, callRecordEvent)
+	return th.submit(s, &sim.Task{Kind: trace.EventRecord, A: hw.ID(), B: e.next()}, nil, callRecordEvent)
 }
 
 // order notes the clock of a record or a wait, and that of the opposite that came before. If that lies in this thread's
@@ -91,7 +91,7 @@ func (th *Thread) waitEvent(s *Stream, e *Event, limit int64) error {
 	if e.kind != flagEvent {
 		th.order(&e.waitAt, &e.recordAt)
 	}
-	gen := e.gen.Load()
+	gen := e.newest()
 	switch {
 	case e.kind == flagEvent:
 		gen = 0 // the flag, whoever sets it

@@ -57,8 +57,12 @@ func (m *Machine) drop(q *Queue, to uint64) {
 		switch d.kind() {
 		case trace.EventRecord:
 			e := m.event(d[5])
-			e.lost = append(e.lost, d[6])
-			e.count(d[6])
+			if e.remote != nil {
+				m.link.record(e.remote, d[6]) // nobody must wait for ever for what was dropped
+			} else {
+				e.lost = append(e.lost, d[6])
+				e.count(d[6])
+			}
 			m.passed(e)
 		case trace.EventWait, trace.EventReset:
 			m.passed(m.event(d[5]))
@@ -130,6 +134,7 @@ func (m *Machine) unload(q *Queue) {
 
 // unblock takes q out of the list that its head waits in.
 func (m *Machine) unblock(q *Queue) {
+	m.link.forget(q, nil)
 	if q.job != nil {
 		m.unpost(q)
 		return

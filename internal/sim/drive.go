@@ -11,6 +11,9 @@ func (m *Machine) drive(p *Port) {
 		if m.takeSample() {
 			n++ // the batch may have ended for it
 		}
+		if m.link.publish() {
+			n++
+		}
 		if m.stopped.Load() {
 			m.endWaits(ErrInterrupted)
 			return
@@ -19,6 +22,7 @@ func (m *Machine) drive(p *Port) {
 			return
 		}
 		if n == 0 {
+			m.link.stall()
 			if p != nil {
 				m.deadlock()
 			}
@@ -35,7 +39,11 @@ func (m *Machine) drive(p *Port) {
 func (m *Machine) refresh() {
 	for {
 		e := m.epoch.Load()
-		b := m.paced()
+		b := m.link.bound() // before the records are looked at
+		for m.link.arrivals(b) {
+			b = m.link.bound()
+		}
+		b = min(b, m.paced())
 		for _, p := range m.portList() {
 			w := p.word.Load()
 			p.seen.Store(w)
@@ -157,6 +165,10 @@ func (m *Machine) request(p *Port) {
 		r.queue.waiters = append(r.queue.waiters, p)
 		r.queue.minWait = min(r.queue.minWait, r.pos)
 	case waitEvent:
+		if remote := r.event.remote; remote != nil {
+			m.link.open(linkWait{p: p, remote: remote, gen: r.pos, t: m.now})
+			return
+		}
 		if r.event.has(r.pos) {
 			m.releaseEvent(p, r.event, r.clock)
 			return
@@ -245,6 +257,7 @@ func (m *Machine) unwait(p *Port) {
 		}
 		return l
 	}
+	m.link.forget(nil, p)
 	switch r := &p.dev; r.kind {
 	case waitQueue, waitRoom:
 		r.queue.waiters = drop(r.queue.waiters)

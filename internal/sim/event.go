@@ -23,6 +23,7 @@ type Event struct {
 	done   uint64 // descriptors that name it and are through
 	last   uint64 // with dying: how many there are
 	dying  bool
+	remote *Remote // shared with other processes; nil: not
 }
 
 // NewEvent makes an event of the device. Ids are unique in the machine, so that a queue of any device can wait for it.
@@ -118,6 +119,10 @@ func (e *Event) Through() uint64 { return e.done }
 
 // recordEvent raises e at the present instant and lets go who waited for it. It returns the generation reached.
 func (m *Machine) recordEvent(q *Queue, e *Event, gen uint64) uint64 {
+	if e.remote != nil {
+		m.link.record(e.remote, gen)
+		return gen
+	}
 	if gen == 0 {
 		gen = e.top + 1
 	}
@@ -180,6 +185,9 @@ func (m *Machine) eventOf(q *Queue, d *Desc) (*Event, uint64) {
 // waitEvent says whether the wait at the head of q passes; if not, q is held.
 func (m *Machine) waitEvent(q *Queue, d *Desc) bool {
 	e, gen := m.eventOf(q, d)
+	if e.remote != nil {
+		return m.link.await(q, e.remote, gen, d[7])
+	}
 	switch {
 	case gen == 0 && e.flag:
 		if q.instance == nil {

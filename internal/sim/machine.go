@@ -74,8 +74,10 @@ type Machine struct {
 	services    []*Port
 	timer       *time.Timer
 	armed       bool
+	looks       int // of the watchdog
 	closed      bool
 	live        live
+	link        *Link // nil: this process is alone
 	_           cacheLine
 
 	// The owner's.
@@ -279,6 +281,7 @@ func (m *Machine) own() {
 func (m *Machine) disown() {
 	for {
 		m.refresh()
+		m.link.publish()
 		next := never
 		if len(m.pending) > 0 {
 			next = m.pending[0].t

@@ -7,6 +7,7 @@ type Notify struct {
 	set    bool
 	queues []*Queue
 	ports  []*Port
+	remote *Remote // other processes record it; nil: they do not
 }
 
 // NewNotify makes a notify of the device. Call it from Port.Call or before anything runs.
@@ -41,6 +42,10 @@ func (n *Notify) ID() uint64 { return uint64(n.id) }
 
 // recordNotify sets n, or passes the record on to the one that has waited longest.
 func (m *Machine) recordNotify(n *Notify) {
+	if n.remote != nil {
+		m.link.record(n.remote, n.remote.Next(m.link.peers))
+		return
+	}
 	switch {
 	case len(n.ports) > 0:
 		p := n.ports[0]
@@ -57,6 +62,9 @@ func (m *Machine) recordNotify(n *Notify) {
 
 // waitNotify says whether the wait at the head of q passes; if not, q is held.
 func (m *Machine) waitNotify(q *Queue, n *Notify, d *Desc) bool {
+	if n.remote != nil {
+		return m.link.await(q, n.remote, 0, d[7])
+	}
 	if n.set {
 		n.set = false
 		return true

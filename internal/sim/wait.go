@@ -251,7 +251,7 @@ func (m *Machine) unseen() bool {
 func (m *Machine) horizon() (int64, *Port) {
 	for {
 		e := m.epoch.Load()
-		b, who := m.paced(), (*Port)(nil)
+		b, who := min(m.paced(), m.link.bound()), (*Port)(nil)
 		for _, p := range m.portList() {
 			if c := int64(p.word.Load() >> tailBits); c < infOut && c+1+Doorbell < b {
 				b, who = c+1+Doorbell, p

@@ -40,6 +40,9 @@ func (m *Machine) look() {
 		if m.cfg.Pace {
 			m.kick()
 		}
+		if m.looks++; m.looks%10 == 0 {
+			m.link.Check()
+		}
 		m.checkHolder(watchPatience)
 	} else {
 		m.checkServices()
@@ -204,7 +207,7 @@ func (d *Deadlock) Error() string {
 // deadlock ends the waits of all ports if no event, no thread and no doorbell can ever come. The caller owns the
 // devices and has found nothing to simulate.
 func (m *Machine) deadlock() {
-	if len(m.pending) > 0 || m.dirty || m.outside.Load() != 0 {
+	if len(m.pending) > 0 || m.dirty || m.outside.Load() != 0 || m.link.waiting() {
 		return
 	}
 	// In this order: a thread that begins to wait between the two looks is found by the second one.

@@ -97,7 +97,7 @@ func (x *Export) admit(pid int) (f *os.File, status uint64) {
 	case x.users >= maxUsers:
 		return nil, statusTooMany
 	}
-	f, err := duplicate(x.file)
+	f, err := Duplicate(x.file)
 	if err != nil {
 		return nil, statusTooMany
 	}

@@ -19,6 +19,7 @@ type Slot struct {
 	mu     sync.Mutex
 	closed bool
 	server *server // nil until something is exported
+	links  links
 }
 
 // Join takes a place for the calling process. It keeps the place until Close or until it dies, however it dies.
@@ -70,6 +71,7 @@ func (s *Slot) Close() {
 	if srv != nil {
 		srv.close()
 	}
+	s.links.close()
 	s.dir.table.clear(s.index)
 	_ = os.Remove(s.dir.name(s.index, "sock")) // there need not be one
 	_ = os.Remove(s.dir.name(s.index, "poke"))

@@ -43,7 +43,8 @@ func peerOf(c *net.UnixConn) (pid, uid int, err error) {
 	return int(cred.Pid), int(cred.Uid), nil
 }
 
-func duplicate(f *os.File) (*os.File, error) {
+// Duplicate is a second descriptor of f.
+func Duplicate(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

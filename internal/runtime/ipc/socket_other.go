@@ -12,7 +12,8 @@ func (d *Dir) socket(int) (*net.UnixAddr, func(), error) { return nil, nil, ErrU
 
 func peerOf(*net.UnixConn) (int, int, error) { return 0, 0, ErrUnsupported }
 
-func duplicate(*os.File) (*os.File, error) { return nil, ErrUnsupported }
+// Duplicate needs Linux.
+func Duplicate(*os.File) (*os.File, error) { return nil, ErrUnsupported }
 
 func sendFile(*net.UnixConn, []byte, *os.File) error { return ErrUnsupported }
 
