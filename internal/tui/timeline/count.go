@@ -16,6 +16,7 @@ type counts struct {
 	busy     int64 // of all tasks that occupied an engine
 	idle     stats.Idle
 	engines  []engineCount
+	devices  []*deviceCount
 }
 
 type opCount struct {
@@ -32,7 +33,7 @@ type engineCount struct {
 
 // count looks at every task between two times. It runs beside the screen.
 func count(d *Data, from, to int64) *counts {
-	c := &counts{from: from, to: to}
+	c := &counts{from: from, to: to, devices: devices(d, from, to)}
 	ops := make([]opCount, len(d.T.Strings))
 	kinds := [256]opCount{}
 	for _, l := range d.Lanes {

@@ -17,6 +17,7 @@ import (
 	"npu/internal/trace/flow"
 	"npu/internal/trace/lanes"
 	"npu/internal/trace/lod"
+	"npu/internal/tui/cell"
 )
 
 // Kind is what a lane shows.
@@ -56,6 +57,7 @@ type Data struct {
 	Lanes    []*Lane
 	From, To int64 // first start and last end
 	Note     string
+	widest   int              // columns of the longest name of a lane
 	ranks    []trace.StringID // operator types and call names by total time, the longest first
 	rankOf   map[trace.StringID]int
 	layout   *lanes.Layout
@@ -118,6 +120,7 @@ func NewData(t *trace.Trace, name string) *Data {
 		for _, l := range d.Groups[i].Lanes {
 			l.Group = i
 			d.Lanes = append(d.Lanes, l)
+			d.widest = max(d.widest, cell.Width(l.Name))
 		}
 	}
 	d.bounds()

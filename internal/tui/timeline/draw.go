@@ -28,7 +28,10 @@ type plan struct {
 
 func (m *model) plan() plan {
 	p := plan{y: 2}
-	p.names = min(max(m.w/6, 11), 30)
+	p.names = 11
+	if m.d != nil {
+		p.names = max(min(m.d.widest+5, m.w/5, 36), p.names)
+	}
 	p.w = max(m.w-p.names, 1)
 	switch {
 	case m.h < 16:

@@ -93,7 +93,7 @@ func (m *model) facts() []fact {
 		add("blocks", fmt.Sprint(k.Blocks))
 	}
 	if k.Bytes > 0 {
-		text := bytes(float64(k.Bytes))
+		text := size(float64(k.Bytes))
 		if k.End > k.Start {
 			text += fmt.Sprintf(", %.4g GB/s", float64(k.Bytes)/float64(k.End-k.Start))
 		}

@@ -89,8 +89,8 @@ func (m *model) exact(at int64) string {
 	return clock(at-m.d.From, 1)
 }
 
-// bytes is a number of bytes with a unit.
-func bytes(n float64) string {
+// size is a number of bytes with a unit.
+func size(n float64) string {
 	names := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	i := 0
 	for ; n >= 1024 && i < len(names)-1; i++ {
@@ -102,7 +102,7 @@ func bytes(n float64) string {
 // number is a figure of a counter in the unit that its name ends in.
 func number(name string, v float64) string {
 	if strings.Contains(name, "(bytes)") {
-		return bytes(v)
+		return size(v)
 	}
 	return strconv.FormatFloat(v, 'g', 5, 64)
 }

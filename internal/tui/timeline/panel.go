@@ -45,7 +45,11 @@ func (m *model) drawTask(a cell.Area) {
 	l := m.at.lane
 	x := 1
 	switch {
-	case l == nil || l.series != nil:
+	case l == nil:
+		y := widget.Say(in.Sub(x, 0, in.W-x, in.H), 0, 0, theme.Strong, m.headline())
+		m.drawDevices(in.Sub(x, y, in.W-x-1, max(in.H-y, 0)))
+		return
+	case l.series != nil:
 		widget.Say(in.Sub(x, 0, in.W-x, in.H), 0, 0, theme.Text, m.headline())
 		return
 	case !m.at.ok():
