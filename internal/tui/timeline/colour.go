@@ -56,7 +56,10 @@ const (
 	classWait
 )
 
-var causeClasses = []class{{4, 'H', "host: nothing submitted"}, {3, 'E', "event"}, {0, 'B', "engine busy"}, {6, 'S', "scheduler"}, {7, 'U', "unknown"}}
+var causeClasses = []class{{4, 'H', "host: nothing submitted"}, {3, 'E', "event"}, {0, 'B', "engine busy"}, {6, 'S', "scheduler"}, {5, 'U', "unknown"}, atOnce}
+
+// atOnce is tasks that waited for nothing.
+var atOnce = class{7, '=', "none"}
 
 var durationClasses = []class{{5, '1', "< 1 µs"}, {0, '2', "< 10 µs"}, {1, '3', "< 100 µs"}, {6, '4', "< 1 ms"}, {2, '5', "< 10 ms"}, {4, '6', "longer"}}
 
@@ -102,7 +105,7 @@ func (d *Data) class(r ref, c Colour) class {
 		if c, ok := mainCause(d.waited(r)); ok {
 			return causeClasses[c]
 		}
-		return class{tint: 7, sign: '='}
+		return atOnce
 	}
 	return kindClasses[kindClass(d.T.Tasks.Kind.At(row))]
 }
@@ -150,7 +153,7 @@ func (d *Data) callClass(row int, c Colour) class {
 	case ByDuration:
 		return durationClass(s.End - s.Start)
 	case ByCause:
-		return class{tint: 7, sign: '='}
+		return atOnce
 	}
 	name := d.T.String(s.Name)
 	switch {
