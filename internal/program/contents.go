@@ -36,6 +36,8 @@ func (c *Contents) block(list []Stmt) {
 			c.Kernels++
 		case *RepeatStmt:
 			c.block(st.Body)
+		case *BodyStmt:
+			c.block(st.Body)
 		case *ThreadStmt:
 			c.Threads++
 			c.block(st.Body)

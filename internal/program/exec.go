@@ -79,6 +79,16 @@ func (h *host) stmt(st Stmt) error {
 		return h.thread(st)
 	case *JoinStmt:
 		return h.join(st)
+	case *CaptureStmt:
+		return h.capture(st)
+	case *GraphStmt:
+		return h.graph(st)
+	case *ExecuteStmt:
+		return h.execute(st)
+	case *ConditionStmt:
+		return h.condition(st)
+	case *BodyStmt:
+		return h.body(st)
 	}
 	return fmt.Errorf("%s is no statement", st.head().Verb)
 }

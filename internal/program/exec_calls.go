@@ -140,6 +140,8 @@ func (h *host) destroy(st *DestroyStmt) error {
 		return h.th.DestroyContext(x)
 	case *kernel:
 		return h.th.UnloadKernel(x.k)
+	case *runtime.Model:
+		return h.th.DestroyModel(x)
 	}
 	_, err := get[*runtime.Stream](h, name)
 	return err

@@ -15,7 +15,8 @@ type buffer struct {
 	count int
 	addr  runtime.Ptr // of device and pinned memory
 	host  runtime.HostMem
-	mem   []byte // of pinned and pageable memory
+	mem   []byte             // of pinned and pageable memory
+	cond  *runtime.Condition // a word that conditions read
 }
 
 // span is a range of a buffer's bytes.

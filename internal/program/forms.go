@@ -19,7 +19,7 @@ type Form struct {
 
 // Forms is every statement in the order of the documentation.
 func Forms() []Form {
-	return slices.Concat(setupForms(), objectForms(), memoryForms(), workForms(), orderForms(), hostForms(), controlForms())
+	return slices.Concat(setupForms(), objectForms(), memoryForms(), workForms(), orderForms(), graphForms(), hostForms(), controlForms())
 }
 
 func formsByVerb() map[string]*Form {
@@ -142,8 +142,8 @@ func objectForms() []Form {
 			func(s *parser, h Head) Stmt {
 				return &ModeStmt{h, s.ref("the name of a stream", false), s.oneOf("stop", "continue")}
 			}},
-		{"destroy", "destroy NAME [force]", "aclrtDestroyStream, aclrtDestroyStreamForce, aclrtDestroyEvent, aclrtDestroyNotify, aclrtDestroyContext, aclrtBinaryUnLoad",
-			"ends a stream, event, notify, context or kernel", g, parseDestroy},
+		{"destroy", "destroy NAME [force]", "aclrtDestroyStream, aclrtDestroyStreamForce, aclrtDestroyEvent, aclrtDestroyNotify, aclrtDestroyContext, aclrtBinaryUnLoad, aclmdlRIDestroy",
+			"ends a stream, event, notify, context, kernel or graph", g, parseDestroy},
 		{"abort", "abort STREAM", "aclrtStreamAbort", "stops the running task of the stream and drops the queued ones", g, parseDestroy},
 		{"stop", "stop STREAM", "aclrtStreamStop", "the running task ends and nothing more is started", g, parseDestroy},
 		{"peer", "peer N [off]", "aclrtDeviceEnablePeerAccess, aclrtDeviceDisablePeerAccess", "lets the current device reach device N, or not", g,
@@ -360,10 +360,10 @@ func controlForms() []Form {
 		{"mutex", "mutex NAME", "", "a lock between threads", g, func(s *parser, h Head) Stmt { return &MutexStmt{h, s.name("mutex")} }},
 		{"lock", "lock MUTEX", "", "waits until the lock is free and takes it", g, parseDestroy},
 		{"unlock", "unlock MUTEX", "", "gives it back", g, parseDestroy},
-		{"end", "end", "", "ends repeat or thread", g,
+		{"end", "end", "", "ends repeat, thread, if or while", g,
 			func(s *parser, h Head) Stmt {
 				if len(s.open) == 1 {
-					s.failAt(h.Pos, "end without a block", "it closes repeat or thread")
+					s.failAt(h.Pos, "end without a block", "it closes repeat, thread, if or while")
 					return nil
 				}
 				s.close()

@@ -127,7 +127,7 @@ func (s *parser) line(text string, no int) {
 		return
 	}
 	switch st.(type) {
-	case *RepeatStmt, *ThreadStmt: // also a wrong one has an end
+	case *RepeatStmt, *ThreadStmt, *BodyStmt: // also a wrong one has an end
 		if len(s.open) > maxDepth {
 			s.mistakes = append(s.mistakes, &Mistake{st.head().Pos, fmt.Sprintf("blocks nested deeper than %d", maxDepth), ""})
 		}
@@ -152,6 +152,8 @@ func (s *parser) close() *block {
 	case *RepeatStmt:
 		st.Body = b.body
 	case *ThreadStmt:
+		st.Body = b.body
+	case *BodyStmt:
 		st.Body = b.body
 	}
 	s.add(b.stmt)

@@ -18,6 +18,7 @@ type Config struct {
 	Devices     int // how many of them; 0 means 1
 	Policy      sim.Policy
 	TimingOnly  bool // skip the arithmetic
+	LoopTurns   int  // of conditional loops in one execution: see sim.Config
 	Stepped     bool // take every task of a sunk model one by one: see sim.Config
 	Workers     int  // host threads for the arithmetic; 0 means 1
 	MemoryBytes int64
@@ -70,7 +71,7 @@ func Open(c Config) (*Runtime, error) {
 		chips[i] = c.Chip
 	}
 	rt := &Runtime{cfg: c, spans: c.Spans && c.Recorder != nil, strings: c.Recorder}
-	sc := sim.Config{Chips: chips, Policy: c.Policy, TimingOnly: c.TimingOnly, Stepped: c.Stepped, MemoryBytes: c.MemoryBytes, Pace: c.Pace}
+	sc := sim.Config{Chips: chips, Policy: c.Policy, TimingOnly: c.TimingOnly, Stepped: c.Stepped, LoopTurns: c.LoopTurns, MemoryBytes: c.MemoryBytes, Pace: c.Pace}
 	if rt.strings != nil {
 		sc.Recorder = rt.strings
 	} else {

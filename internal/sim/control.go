@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+
 	"npu/internal/trace"
 )
 
@@ -16,6 +18,7 @@ type Instance struct {
 	notifies []Notify
 	args     uint64
 	iter     uint32
+	turns    int // of conditional loops, in this execution
 	gone     bool
 
 	caller *Queue   // the queue whose ModelExecute runs
@@ -162,7 +165,7 @@ func (m *Machine) execute(q *Queue, in *Instance) {
 
 func (m *Machine) startModel(q *Queue, in *Instance) {
 	q.startT = m.now
-	in.caller, in.startT, in.fault = q, m.now, nil
+	in.caller, in.startT, in.fault, in.turns = q, m.now, nil, 0
 	if n := q.desc()[6]; n != 0 {
 		in.bound = in.next[n]
 		delete(in.next, n)
@@ -223,7 +226,14 @@ func (m *Machine) choose(q *Queue, d *Desc) {
 		return
 	}
 	n, c := int(uint32(d[7])), Choice(d[7]>>32)
-	if i := c.body(uint64(word), n); i >= 0 {
+	i := c.body(uint64(word), n)
+	if c == ChooseLoop && i >= 0 {
+		if q.instance.turns++; q.instance.turns > m.cfg.LoopTurns {
+			m.fail(q, &Fault{Code: CodeTaskTimeout, Detail: fmt.Sprintf("a loop is not over after %d turns", m.cfg.LoopTurns)})
+			i = -1
+		}
+	}
+	if i >= 0 {
 		m.start(q, d[6]+uint64(i))
 		return
 	}

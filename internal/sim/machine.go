@@ -33,6 +33,9 @@ type Config struct {
 	TimingOnly bool // skip the arithmetic of kernels, nothing else
 	// Stepped takes every task of a sunk model one by one, also where its known schedule could be shifted.
 	Stepped bool
+	// LoopTurns is how many turns the conditional loops of one execution take together, at most, so that a word that is
+	// never cleared does not keep the simulation for ever; 0 is four million.
+	LoopTurns int
 	// Recorder takes a row for each finished task; nil records nothing.
 	Recorder trace.Sink
 	// MemoryBytes limits the memory of each device; 0 takes the chip's.
@@ -128,6 +131,9 @@ type Stats struct {
 
 // NewMachine makes the devices. Close releases their memory.
 func NewMachine(c Config) (*Machine, error) {
+	if c.LoopTurns == 0 {
+		c.LoopTurns = 1 << 22
+	}
 	m := &Machine{cfg: c, opTimeout: opTimeoutMax, rows: make([]trace.Task, 0, 1024)}
 	if c.Pace {
 		m.live.pace = time.Now()
