@@ -9,6 +9,7 @@ import (
 const (
 	goMake     = "Memory/go-make-256B"
 	poolRandom = "Memory/pool-random-32KiB"
+	pageable   = "Memory/h2d-pageable-1MiB"
 )
 
 // memorySpecs are allocations of device memory: of the pool's bookkeeping alone, and as the runtime's calls, which decide
@@ -20,6 +21,8 @@ func memorySpecs() []Spec {
 		{Name: "Memory/free-in-flight-256B", About: "Malloc and Free while a kernel runs, which every block waits for", open: with(nil, pendingPairs)},
 		{Name: "Memory/stream-pool-2MiB", About: "MemPoolMallocAsync and FreeAsync on one stream", open: with(nil, streamPoolPairs)},
 		{Name: "Memory/pinned-64KiB", About: "MallocHost and FreeHost, which lock and unlock pages", open: with(nil, pinnedPairs)},
+		{Name: "Memory/h2d-pinned-1MiB", About: "Memcpy of 1 MiB of pinned memory to the device", Bytes: 1 << 20, Goal: Goal{Partner: pageable, MaxRatio: 0.9}, open: with(copying, hostCopies(true))},
+		{Name: pageable, About: "the same of pageable memory, which goes through pinned memory", Bytes: 1 << 20, open: with(copying, hostCopies(false))},
 		{Name: "Memory/pool-pair-256B", About: "the pool alone: one block comes and goes", Goal: Goal{Partner: goMake}, open: plain(poolPairs(256))},
 		{Name: "Memory/pool-pair-3MiB", About: "the pool alone: one large block comes and goes", Goal: Goal{MaxNs: 1000}, open: plain(poolPairs(3 << 20))},
 		{Name: poolRandom, About: "the pool alone: one of 1,024 blocks of 512 B to 32 KiB is replaced", open: plain(poolMix(6))},
@@ -113,6 +116,37 @@ func pinnedPairs(r *rig) (func(m *meter) error, error) {
 		return nil
 	}
 	return func(m *meter) error { return r.clock(m, n, f, nil) }, nil
+}
+
+// copying makes the device move bytes.
+func copying(c *runtime.Config) { c.TimingOnly = false }
+
+// hostCopies copies 1 MiB to the device, synchronously.
+func hostCopies(pinned bool) func(r *rig) (func(m *meter) error, error) {
+	return func(r *rig) (func(m *meter) error, error) {
+		const n, copies = 1 << 20, 20
+		dev, err := r.th.Malloc(n)
+		if err != nil {
+			return nil, err
+		}
+		src := runtime.Pageable(make([]byte, n))
+		if pinned {
+			h, err := r.th.MallocHost(n)
+			if err != nil {
+				return nil, err
+			}
+			src = runtime.At(h.Addr)
+		}
+		f := func() error {
+			for range copies {
+				if err := r.th.CopyMemory(runtime.At(dev), n, src, n, runtime.CopyHostToDevice); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		return func(m *meter) error { return r.clock(m, copies, f, nil) }, nil
+	}
 }
 
 // newPool is a pool of 64 GiB of addresses; nothing of it is touched.

@@ -2,6 +2,8 @@ package replay
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -144,4 +146,43 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// The rows of docs/memory.md are those that the command prints, but for their last column, the wall time.
+func TestReplay_documented(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/memory.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	doc := squeeze(string(text))
+	want := func(r Result) {
+		row := fmt.Sprintf("%s %s %d %d %.1f %.1f %.4f", r.Trace, r.Policy, r.Ops, r.Streams, float64(r.PeakBytes)/(1<<20), float64(r.PeakReserved)/(1<<20), r.Ratio)
+		if !strings.Contains(doc, row) {
+			t.Errorf("docs/memory.md has no row %q: print it anew with npu bench memory", row)
+		}
+	}
+	mixed, err := Pool(Mixed(), chip(t), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(mixed)
+	want(Torch(Mixed(), chip(t)))
+	for _, line := range append(Picture(mixed.AtPeak, 64, 16), Summary(mixed.AtPeak)) {
+		if !strings.Contains(string(text), line) {
+			t.Errorf("docs/memory.md does not show %q", line)
+		}
+	}
+	for _, path := range traces(t) {
+		tr, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Pool(tr, chip(t), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(r)
+		want(Torch(tr, chip(t)))
+	}
 }
