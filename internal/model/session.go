@@ -220,7 +220,7 @@ func (s *Session) loadKernel(st *plan.Step) (*launch, error) {
 		}
 		return n
 	}
-	c := runtime.KernelConfig{Name: st.Name, Run: st.Kernel, Control: st.Control}
+	c := runtime.KernelConfig{Name: st.Name, Run: st.Kernel, Control: st.Control, InDesc: st.InDesc, OutDesc: st.OutDesc, Origin: st.Origin}
 	c.In = sizes(st.In)
 	c.Out = sizes(st.Out)
 	if st.Workspace.Buffer >= 0 {

@@ -3,10 +3,13 @@ package runtime
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
+	"fmt"
 	"io"
 
 	"npu/internal/blackbox/corewrite"
 	"npu/internal/sim"
+	"npu/internal/sim/kernels"
 )
 
 // maxRegion bounds a piece of memory in a core file.
@@ -69,6 +72,9 @@ func (rt *Runtime) coreFile(d *Device, e *Exception) func(io.Writer) error {
 			tiles = append(tiles, r.Data[:min(len(r.Data), tileBytes)])
 		}
 	}
+	if k := d.kernelOf(f); k != nil && k.run != nil {
+		out.KernelJSON = k.describe(out.Kernel, f.Blocks, out.Regions)
+	}
 	text := make([]byte, 0, 4*len(f.Text))
 	for _, w := range f.Text {
 		text = binary.LittleEndian.AppendUint32(text, w)
@@ -78,6 +84,56 @@ func (rt *Runtime) coreFile(d *Device, e *Exception) func(io.Writer) error {
 		out.Cores = append(out.Cores, coreOf(&f.Cores[i], d, tiles))
 	}
 	return func(w io.Writer) error { return corewrite.Write(w, out) }
+}
+
+// parameter is an operand in the kernel's description.
+type parameter struct {
+	Name   string `json:"name"`
+	DType  string `json:"dtype"`
+	Format string `json:"format"`
+	Shape  []int  `json:"shape"`
+}
+
+// describe is the description of the kernel (the .json of a real one), and puts shapes to the regions that hold whole
+// tensors.
+func (k *Kernel) describe(name string, blocks uint32, regions []corewrite.Region) []byte {
+	next := map[uint16]int{}
+	params := map[uint16][]parameter{}
+	lists := map[uint16][]kernels.Desc{corewrite.Input: present(k.inDesc, k.in), corewrite.Output: present(k.outDesc, k.out)}
+	for i := range regions {
+		r := &regions[i]
+		list, n := lists[r.Type], next[r.Type]
+		next[r.Type]++
+		if n >= len(list) {
+			continue
+		}
+		d := list[n]
+		params[r.Type] = append(params[r.Type], parameter{fmt.Sprintf("operand %d", n), d.DType.String(), d.Format.String(), d.Shape})
+		if uint64((d.Shape.Count()*d.DType.Bits()+7)/8) == r.Size {
+			for _, x := range d.Shape {
+				r.Shape = append(r.Shape, uint64(x))
+			}
+		}
+	}
+	b, err := json.Marshal(map[string]any{
+		"kernelName": name, "binFileName": name, "blockDim": blocks, "coreType": k.kind.String(),
+		"supportInfo": map[string]any{"inputs": params[corewrite.Input], "outputs": params[corewrite.Output]},
+	})
+	if err != nil {
+		return nil // strings and numbers only: it cannot fail
+	}
+	return b
+}
+
+// present drops the operands that are left out or empty, as the argument block and the regions do.
+func present(list []kernels.Desc, sizes []int) []kernels.Desc {
+	var out []kernels.Desc
+	for i, d := range list {
+		if i < len(sizes) && sizes[i] > 0 {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // tileBytes is what a move carries at most.

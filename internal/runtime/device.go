@@ -23,7 +23,8 @@ type Device struct {
 	ids      []bool    // stream numbers in use
 	public   int       // streams that count against the device's limit
 	faults   uint64    // under the driver
-	holders  []*Event  // events that hold a hardware id and can do without
+	overflow overflow
+	holders  []*Event // events that hold a hardware id and can do without
 }
 
 func newDevice(rt *Runtime, hw *sim.Device, id int) *Device {
@@ -123,6 +124,7 @@ func (th *Thread) resetDevice(id int, force bool) (err error) {
 	}
 	if e := th.port.Call(func() {
 		d.memory.reset()
+		d.overflow = overflow{}
 		for _, e := range d.holders {
 			e.age()
 		}

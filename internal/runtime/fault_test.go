@@ -21,7 +21,7 @@ func compiled(t testing.TB, th *Thread, op string, dt tensor.DType, n int) *Kern
 		t.Fatal(err)
 	}
 	size := n * int(dt.Size())
-	return must[*Kernel](t)(th.LoadKernel(KernelConfig{Name: op, Run: k, In: []int{size, size}, Out: []int{size}}))
+	return must[*Kernel](t)(th.LoadKernel(KernelConfig{Name: op, Run: k, In: []int{size, size}, Out: []int{size}, InDesc: []kernels.Desc{d, d}, OutDesc: []kernels.Desc{d}}))
 }
 
 // Kernels that reach outside their memory or divide by zero really fault, and later ones run.

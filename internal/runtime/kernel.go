@@ -23,6 +23,8 @@ type Kernel struct {
 	run     *kernels.Kernel
 	in, out []int // operand sizes in bytes; -1: absent
 	exec    kernels.Exec
+	inDesc  []kernels.Desc // may be shorter than in, or nil
+	outDesc []kernels.Desc
 	body    func(*sim.Call) *sim.Fault
 	fault   uint32 // device code of an error of the arithmetic
 }
@@ -33,6 +35,9 @@ type KernelConfig struct {
 	Run  *kernels.Kernel
 	// In and Out are the sizes of the operands in bytes, -1 for one that is left out.
 	In, Out []int
+	// InDesc and OutDesc are their types and shapes, for dumps and for saturation; they may be left out.
+	InDesc, OutDesc []kernels.Desc
+	Origin          []string // operators that were fused into it
 	// Control makes the kernel compute even when the runtime is open for timing only: what the device does next
 	// depends on its result.
 	Control bool
@@ -51,13 +56,13 @@ func (th *Thread) LoadKernel(c KernelConfig) (k *Kernel, err error) {
 		return nil, err
 	}
 	run := c.Run
-	k = &Kernel{ctx: ctx, Name: c.Name, run: run, in: c.In, out: c.Out}
+	k = &Kernel{ctx: ctx, Name: c.Name, run: run, in: c.In, out: c.Out, inDesc: c.InDesc, outDesc: c.OutDesc}
 	k.exec = kernels.Exec{In: make([][]byte, len(c.In)), Out: make([][]byte, len(c.Out)), Workers: th.rt.workers}
 	chip := ctx.dev.hw.Chip()
 	work := run.Work
 	work.Type = run.Type // selects what was measured of this operator
 	k.Account = cost.Estimate(chip, run.Core, run.Blocks, work)
-	f := &sim.Function{Run: k.compute, Control: c.Control, Bytes: run.Work.ReadBytes + run.Work.WriteBytes}
+	f := &sim.Function{Run: k.compute, Control: c.Control, Origin: c.Origin, Bytes: run.Work.ReadBytes + run.Work.WriteBytes}
 	switch run.Core {
 	case cost.AIV:
 		f.Kind, k.fault = trace.KernelAIVector, sim.CodeVectorException
@@ -167,6 +172,9 @@ func (k *Kernel) compute(c *sim.Call) *sim.Fault {
 	}
 	if err := k.run.Run(&k.exec); err != nil {
 		return sim.ArithmeticFault(k.fault, err)
+	}
+	if o := &k.ctx.dev.overflow; o.saturate {
+		return o.saturated(c.Device, c.Stream, k.exec.Out, k.outDesc)
 	}
 	return nil
 }

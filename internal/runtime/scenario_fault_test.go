@@ -312,6 +312,48 @@ func TestR07_eccAndRepair(t *testing.T) {
 	r.code("too many", r.MemUceRepair(0, make([]MemUce, 21)), InvalidParam)
 }
 
+// In saturation mode an overflow is bounded and noted, for streams that are watched; otherwise it is infinite.
+func TestR08_overflow(t *testing.T) {
+	r := newRig(t, Config{})
+	add := compiled(t, r.Thread, "Add", tensor.Float32, 64)
+	x, out, status := must[Ptr](t)(r.Malloc(256)), must[Ptr](t)(r.Malloc(256)), must[Ptr](t)(r.Malloc(64))
+	big := bytes.Repeat([]byte{0xff, 0xff, 0x7f, 0x7f}, 64) // the greatest float
+	r.ok(r.MemcpyFromHost(x, big))
+	s, other := r.stream(), r.stream()
+	run := func(s *Stream) (value, word uint32) {
+		var b [256]byte
+		r.ok(r.LaunchKernel(add, []uint64{uint64(x), uint64(x), uint64(out)}, s), r.SynchronizeStream(s), r.MemcpyToHost(b[:], out))
+		value = binary.LittleEndian.Uint32(b[:])
+		if r.OverflowStatus(status, 64, s) == nil {
+			r.ok(r.SynchronizeStream(s), r.MemcpyToHost(b[:64], status))
+			word = binary.LittleEndian.Uint32(b[:])
+		}
+		return value, word
+	}
+	const inf, largest = 0x7f800000, 0x7f7fffff
+	if v, _ := run(s); v != inf {
+		t.Errorf("mode INFNAN: 0x%x", v)
+	}
+	r.code("status in INFNAN", r.OverflowStatus(status, 64, s), NotSupported)
+	r.ok(r.SetOverflowMode(Saturate), r.SetStreamOverflowSwitch(s, true))
+	if v, w := run(other); v != largest || w != 0 {
+		t.Errorf("stream that is not watched: 0x%x, status %d", v, w)
+	}
+	if v, w := run(s); v != largest || w != 1 {
+		t.Errorf("saturation: 0x%x, status %d", v, w)
+	}
+	r.ok(r.ResetOverflowStatus(s), r.Memset(x, 0, 256))
+	if v, w := run(s); v != 0 || w != 0 {
+		t.Errorf("after the reset: 0x%x, status %d", v, w)
+	}
+	r.code("size", r.OverflowStatus(status, 8, s), InvalidParam)
+	r.code("mode", r.SetOverflowMode(7), InvalidParam)
+	r.ok(r.SetOverflowMode(InfNaN))
+	if m := must[OverflowMode](t)(r.OverflowMode()); m != InfNaN {
+		t.Errorf("mode %d", m)
+	}
+}
+
 // Twenty-five faults at once on as many streams: the ring holds ten, the rest waits for room; none is lost, the first
 // one is there, and the host has text for each.
 func TestR09_errorRing(t *testing.T) {

@@ -39,6 +39,7 @@ type Function struct {
 	Account uint32
 	// Control makes it compute even where only time is wanted: the flow of the program depends on it.
 	Control bool
+	Origin  []string // names of the operators that were fused into it
 	// Operands are in the order of the argument block; nil if nobody knows.
 	Operands []Operand
 	// Run computes a launch's result; nil computes nothing. A fault ends the task.
@@ -55,6 +56,7 @@ type Call struct {
 	Space  *Space
 	Args   uint64 // device address of the argument block
 	Desc   *Desc
+	Stream uint32 // of the task
 }
 
 func (f *Function) engine() trace.Engine {
@@ -205,7 +207,7 @@ func (m *Machine) begin(q *Queue) {
 	var f *Fault
 	switch {
 	case q.fn != nil && q.fn.Run != nil:
-		q.dev.call = Call{Device: q.dev, Space: q.space, Args: q.argsOf(d), Desc: d}
+		q.dev.call = Call{Device: q.dev, Space: q.space, Args: q.argsOf(d), Desc: d, Stream: q.name}
 		f = q.fn.Run(&q.dev.call)
 	case d.kind() == trace.Memcpy:
 		f = m.copyMemory(q, d)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"npu/internal/problem"
 	"npu/internal/trace"
@@ -114,7 +113,7 @@ func (m *Machine) meets(i *Injection, q *Queue) bool {
 		id = q.fn.Name
 	}
 	name := m.nameOf(id)
-	return name == i.Op || slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '+' || r == ',' || r == ' ' }), i.Op)
+	return name == i.Op || q.fn != nil && slices.Contains(q.fn.Origin, i.Op)
 }
 
 func (m *Machine) makeFault(i *Injection, q *Queue) *Fault {

@@ -158,8 +158,10 @@ func (c *compiler) node(g *graph.Graph, n *graph.Node) ([]Step, error) {
 			return nil, err
 		}
 		s.In = append(s.In, o)
+		s.InDesc = append(s.InDesc, describe(v))
 	}
 	for _, v := range n.Out {
+		s.OutDesc = append(s.OutDesc, describe(v))
 		if v == nil {
 			s.Out = append(s.Out, absent)
 			continue
@@ -176,6 +178,14 @@ func (c *compiler) node(g *graph.Graph, n *graph.Node) ([]Step, error) {
 	}
 	c.step++
 	return []Step{s}, nil
+}
+
+// describe is the type and shape of an operand; that of one that is left out is empty.
+func describe(v *graph.Value) kernels.Desc {
+	if v == nil {
+		return kernels.Desc{}
+	}
+	return kernels.Desc{DType: v.DType, Shape: v.Shape, Format: v.Format}
 }
 
 // input is operand i of a node: packed weights where the kernel wants them so.

@@ -63,6 +63,8 @@ type Step struct {
 	Origin    []string
 	Kernel    *kernels.Kernel
 	In, Out   []Operand
+	InDesc    []kernels.Desc // types and shapes of In and Out, for those who look at memory; may be nil
+	OutDesc   []kernels.Desc
 	Workspace Operand
 	// Control marks steps that a branch condition depends on: they compute even where only time is wanted.
 	Control    bool
