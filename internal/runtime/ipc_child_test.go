@@ -101,7 +101,7 @@ type child struct {
 	mine          Ptr
 	key           []byte
 	stream        *Stream
-	event         *Event
+	event, opened *Event
 	notify, other *Notify
 	exp           []byte // the key of what it has exported
 	hold          bool   // the next command belongs to virtual time

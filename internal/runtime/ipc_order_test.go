@@ -54,6 +54,11 @@ func (c *child) doOrder(w []string, num func(int) int64) string {
 		return answer(c.SynchronizeStream(c.stream))
 	case "clock":
 		return answer(nil, c.Clock())
+	case "open":
+		c.opened, err = c.OpenEvent([]byte(w[1]))
+		return answer(err)
+	case "chaos":
+		return c.chaos(uint64(num(1)), int(num(2)))
 	case "hold":
 		c.hold = true
 		return "ok"

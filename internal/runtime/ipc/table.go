@@ -115,3 +115,14 @@ func (s *Share) sum() uint64 {
 
 // InUse is what all processes hold together, this one included.
 func (s *Share) InUse() uint64 { return s.sum() }
+
+// Held is what all processes hold of all devices together.
+func (d *Dir) Held() uint64 {
+	sum := uint64(0)
+	for i := range devices {
+		for _, w := range d.table.device(i)[devHead:] {
+			sum += w.Load()
+		}
+	}
+	return sum
+}
