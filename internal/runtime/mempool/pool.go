@@ -26,7 +26,7 @@ type Pool struct {
 	segments   []*segment // nil: free as a whole, or in the middle of one block
 	spare      []*segment
 	shelves    [classes]shelf
-	class      [maxSlot/slotAlign + 1]uint8 // by size in units of 64 bytes
+	class      [1024]uint8 // by size in units of 64 bytes
 	slabs      []*slab
 	spareSlabs []*slab
 	runs       []run
@@ -64,7 +64,7 @@ func New(c Config) *Pool {
 	if c.NoSlabs {
 		p.small = 0
 	}
-	for i := range p.class {
+	for i := range maxSlot/slotAlign + 1 {
 		p.class[i] = uint8(classOf(uint64(max(i, 1)) * slotAlign))
 	}
 	p.tree = newTree(firstLeaves/2, p.perSegment)

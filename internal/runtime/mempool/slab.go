@@ -39,7 +39,7 @@ type shelf struct {
 
 // allocSmall takes a slot.
 func (p *Pool) allocSmall(n uint64, tag uint32) (uint64, bool) {
-	c := p.class[(n+slotAlign-1)/slotAlign%uint64(len(p.class))]
+	c := p.class[(n+slotAlign-1)/slotAlign%1024]
 	sh := &p.shelves[c]
 	s := sh.head
 	if s == nil {
