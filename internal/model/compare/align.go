@@ -80,7 +80,7 @@ func leftovers(a, b *side, out []pair) []pair {
 			continue
 		}
 		var best *layer
-		top := 7.0
+		top := 10.0
 		for _, y := range a.layers {
 			if !used[y] && family(y.node) == family(x.node) {
 				if s := score(y, x); s > top {
@@ -109,8 +109,8 @@ func score(a, b *layer) float64 {
 		return 0
 	}
 	s := alike
-	if alike > 0.98 {
-		s += 2
+	if alike > 0.98 { // the end of the same chain, however its operators are cut and named
+		s += 9
 	}
 	if shape {
 		s += 2

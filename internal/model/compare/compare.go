@@ -86,7 +86,8 @@ func Models(a, b *model.Model, inputs map[string]*tensor.Tensor, o Options) (*Re
 	if len(pairs) == 0 {
 		return nil, problem.Failedf("%s and %s: no layer of one looks like one of the other", a.Path, b.Path)
 	}
-	if err := c.force(inputs); err != nil {
+	c.slide()
+	if err := c.settle(inputs); err != nil {
 		return nil, fmt.Errorf("%s: %w", b.Path, err)
 	}
 	c.report()
@@ -106,7 +107,7 @@ type local struct {
 	err     float64 // relative; +Inf where one side is not finite and the other is
 	clean   bool    // the inputs were indeed those of the partner
 	sorted  bool    // the same numbers in another order
-	overrun bool    // a's numbers left the range of its type
+	overrun bool    // numbers left the range of float16 on one side
 }
 
 // limit is the error of a layer that counts as rounding.
@@ -114,7 +115,7 @@ func (c *comparison) limit(p pair) float64 {
 	if c.tol > 0 {
 		return c.tol
 	}
-	if p.a.value().DType.Bits() < 32 || p.b.value().DType.Bits() < 32 {
+	if c.a.half || c.b.half {
 		return 0.01
 	}
 	return 1e-4

@@ -37,8 +37,6 @@ func (c *comparison) judge(p pair, s segment, tainted bool) Layer {
 		l.Kind, l.Detail = found[0].kind, found[0].detail
 	case loc.err > limit && loc.sorted:
 		l.Kind, l.Detail = Layout, "the same numbers in another order"
-	case loc.err > limit && loc.overrun:
-		l.Kind, l.Detail = Precision, fmt.Sprintf("numbers of %s leave the range of %v", p.a.name, p.a.data.DType)
 	case loc.err > limit && same:
 		l.Kind, l.Detail = Unexplained, fmt.Sprintf("relative error %.3g on the same inputs", loc.err)
 	case loc.err > limit:
@@ -49,7 +47,9 @@ func (c *comparison) judge(p pair, s segment, tainted bool) Layer {
 		l.Kind = Inherited
 	default:
 		l.Kind = Precision
-		if p.a.data.DType != p.b.data.DType {
+		if loc.overrun {
+			l.Detail = "numbers leave the range of float16"
+		} else if p.a.data.DType != p.b.data.DType {
 			l.Detail = fmt.Sprintf("%v against %v", p.a.data.DType, p.b.data.DType)
 		}
 	}

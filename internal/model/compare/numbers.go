@@ -53,7 +53,8 @@ func squeezed(s tensor.Shape) tensor.Shape {
 }
 
 // distance is the root of the sum of squared differences over that of want. sorted says that the numbers are the same
-// ones in another order, overrun that got has infinities where want has none.
+// ones in another order. Where one side is float16, numbers beyond its range count as its largest; overrun says that there
+// were some.
 func distance(got, want *tensor.Tensor) (rel float64, sorted, overrun bool) {
 	g, w := floats(got), floats(want)
 	if g == nil || len(g) != len(w) {
@@ -62,17 +63,21 @@ func distance(got, want *tensor.Tensor) (rel float64, sorted, overrun bool) {
 		}
 		return math.Inf(1), false, false
 	}
-	rel, overrun = relative(g, w)
+	if (got.DType == tensor.Float16) != (want.DType == tensor.Float16) {
+		beyond := clamp(g)
+		overrun = clamp(w) != beyond
+	}
+	rel = relative(g, w)
 	if rel > 1e-3 && !overrun {
 		slices.Sort(g)
 		slices.Sort(w)
-		again, _ := relative(g, w)
+		again := relative(g, w)
 		sorted = again < 1e-3 && again < rel/10
 	}
 	return rel, sorted, overrun
 }
 
-func relative(g, w []float64) (rel float64, overrun bool) {
+func relative(g, w []float64) float64 {
 	var diff, size float64
 	for i := range g {
 		if g[i] == w[i] || g[i] != g[i] && w[i] != w[i] {
@@ -80,9 +85,6 @@ func relative(g, w []float64) (rel float64, overrun bool) {
 				size += w[i] * w[i]
 			}
 			continue
-		}
-		if math.IsInf(g[i], 0) && !math.IsInf(w[i], 0) && w[i] == w[i] {
-			overrun = true
 		}
 		d := g[i] - w[i]
 		if d != d || math.IsInf(d, 0) {
@@ -94,11 +96,24 @@ func relative(g, w []float64) (rel float64, overrun bool) {
 	}
 	switch {
 	case diff == 0:
-		return 0, overrun
+		return 0
 	case math.IsInf(diff, 0) || size == 0:
-		return math.Inf(1), overrun
+		return math.Inf(1)
 	}
-	return math.Sqrt(diff / size), overrun
+	return math.Sqrt(diff / size)
+}
+
+// clamp brings numbers into the range of float16 and counts those that were outside.
+func clamp(v []float64) int {
+	const most = 65504
+	n := 0
+	for i, x := range v {
+		if math.Abs(x) > most {
+			v[i] = math.Copysign(most, x)
+			n++
+		}
+	}
+	return n
 }
 
 func floats(t *tensor.Tensor) []float64 {

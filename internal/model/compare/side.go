@@ -14,6 +14,7 @@ type side struct {
 	graph  *graph.Graph
 	nodes  []*graph.Node // canonical order
 	layers []*layer      // what can have a partner, in the same order
+	half   bool          // some layer computes in 16 bits or less
 	names  map[*graph.Node]string
 	origin map[*graph.Node][]string // names of the framework's operators in the kernel
 }
@@ -168,6 +169,7 @@ func (s *side) run(inputs map[string]*tensor.Tensor, name string) error {
 		if l := byNode[n]; l != nil {
 			l.data = out[0]
 			l.sample = sample(l.data)
+			s.half = s.half || l.data.DType.Float() && l.data.DType.Bits() < 32
 		}
 	})
 	if err != nil {

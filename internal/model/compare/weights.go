@@ -43,6 +43,10 @@ func (c *comparison) weights(s segment) (finding, bool) {
 		for _, a := range as {
 			for _, x := range orders(a.v.Const, b.v.Const) {
 				alone = false
+				if a.v.DType == tensor.Float16 || b.v.DType == tensor.Float16 {
+					clamp(x)
+					clamp(y)
+				}
 				if n, i := changed(x, y, max(epsilon(a.v.DType), epsilon(b.v.DType)), max(tiny(a.v.DType), tiny(b.v.DType))); n < count {
 					count, at = n, i
 					got, want = x[i], y[i]
