@@ -34,7 +34,7 @@ func TestTraceView_terminal(t *testing.T) {
 	tm.want("Idle for")
 	tm.press("?")
 	tm.want("closer, about the cursor")
-	tm.press("\x1b")
+	tm.press("?")
 	tm.press("/relu\r")
 	tm.want("Relu")
 	tm.press("\t")

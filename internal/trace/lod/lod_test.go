@@ -70,7 +70,9 @@ func TestLane(t *testing.T) {
 		long, gap := int64(-1), int64(-1)
 		for k := i; k < j; k++ {
 			long = max(long, l.End(k)-l.Start(k))
-			if l.Start(k) >= from {
+		}
+		for k := range n {
+			if l.Start(k) >= from && (l.Start(k) < to || k == 0 || l.Start(k-1) < to) {
 				gap = max(gap, l.Gap(k))
 			}
 		}

@@ -149,17 +149,16 @@ func (l *Lane) Busy(from, to int64) int64 {
 	return c[0].Busy
 }
 
-// Longest is the place of the longest row that reaches into the time, and LongestGap of the row after the longest gap
-// that ends in it; -1 for none.
+// Longest is the place of the longest row that reaches into the time; -1 for none.
 func (l *Lane) Longest(from, to int64) int {
 	i, j := l.Within(from, to)
 	return int(l.total(i, j).longRow)
 }
 
-// LongestGap is the place of the row after the longest gap that ends in the time; -1 for none.
+// LongestGap is the place of the row after the longest gap that reaches into the time; -1 for none.
 func (l *Lane) LongestGap(from, to int64) int {
 	i := l.From(from)
-	return int(l.total(i, l.after(i, to)).gapRow)
+	return int(l.total(i, min(l.after(i, to)+1, len(l.rows))).gapRow)
 }
 
 // Find is the place of a row of the trace; -1 when it is on another lane.

@@ -55,6 +55,7 @@ type model struct {
 
 	view
 	undone, redone []view
+	centred        view // what centre left
 	lines          []line
 	top            int
 	folded         map[int]bool
@@ -104,11 +105,8 @@ func newModel(src Source, th *theme.Theme) *model {
 // take shows what the source has.
 func (m *model) take() {
 	d, err := m.src.Latest()
-	if d == nil {
-		m.failure = err
-		return
-	}
-	if m.d == d {
+	m.failure = err
+	if d == nil || m.d == d {
 		return
 	}
 	m.d, m.dirty = d, true
@@ -207,7 +205,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if now := m.d != nil && m.d.linked(); now != m.arrowed {
 			m.arrowed, m.dirty = now, true
 		}
-		if m.failure != nil {
+		if m.failure != nil && m.d == nil {
 			return m, tea.Quit
 		}
 		m.dirty = m.dirty || m.d == nil || m.message != "" && !m.now().Before(m.until)

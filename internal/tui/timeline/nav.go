@@ -65,11 +65,11 @@ func (m *model) moved() {
 	}
 }
 
-// show brings a time into sight, as far as the trace goes, and a bit beyond.
+// show brings a time into sight, as far as the trace goes and a twentieth of the screen beyond.
 func (m *model) show(from, to int64) {
 	whole := m.d.To - m.d.From
 	span := min(max(to-from, least), whole+whole/20+least)
-	from = max(min(from, m.d.To-span/20-1), m.d.From-span*19/20)
+	from = max(min(from, m.d.To+span/20-span), m.d.From-span/20)
 	m.from, m.to = from, from+span
 	m.cur = min(max(m.cur, m.from), m.to-1)
 	m.moved()
@@ -140,12 +140,13 @@ func (m *model) fit(from, to int64) {
 	m.keep()
 }
 
-// centre puts the task at the cursor into the middle; when it is there, or f was pressed before, it fills the screen.
+// centre puts the task at the cursor into the middle, as far as the trace goes; when it was put there before, it fills the
+// screen.
 func (m *model) centre() {
 	from, to := m.extent()
 	span := m.to - m.from
 	mid := from + (to-from)/2
-	if d := m.from + span/2 - mid; max(d, -d) <= span/int64(m.columns())+1 || to-from > span {
+	if m.view == m.centred || to-from > span {
 		m.fit(from, to)
 		return
 	}
@@ -153,6 +154,7 @@ func (m *model) centre() {
 	m.cur = mid
 	m.show(mid-span/2, mid-span/2+span)
 	m.keep()
+	m.centred = m.view
 }
 
 // goTo puts the cursor on a row, wherever it is.

@@ -10,7 +10,7 @@ import (
 
 // Source gives what to show. It never blocks: a nil Data means that there is none yet.
 type Source interface {
-	Latest() (*Data, error) // the error with nil Data is final
+	Latest() (*Data, error) // with nil Data an error is final; with Data it says what of it is damaged
 	Says() string           // what is being done while there is no Data
 	Close()
 }
