@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"fmt"
-	"strings"
 
 	"npu/internal/tui/cell"
 	"npu/internal/tui/theme"
@@ -237,13 +236,4 @@ func (m *model) drawHelp(a cell.Area) {
 			in.Text(x+11, y, theme.Text, cell.Cut(l.does, 28, more))
 		}
 	}
-}
-
-// legendText is the classes with their signs, as far as they fit.
-func (m *model) legendText() string {
-	var out []string
-	for _, c := range m.d.legend(m.colour) {
-		out = append(out, string(c.sign)+" "+c.name)
-	}
-	return strings.Join(out, "  ")
 }

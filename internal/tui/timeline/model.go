@@ -114,6 +114,9 @@ func (m *model) take() {
 	m.fold()
 	m.arrange()
 	m.stand(m.best())
+	if ix := m.at.lane; ix != nil && ix.index != nil && ix.index.Len() > 0 {
+		m.cur = min(ix.index.Start(0), m.to-1)
+	}
 	m.resolve()
 	if d.Note != "" {
 		m.say(d.Note)

@@ -104,7 +104,7 @@ func (m *model) actions() []action {
 		{b.showAll, m.showAll},
 		{b.colour, func() {
 			m.colour = (m.colour + 1) % colours
-			m.say("colour by " + colourNames[m.colour] + ": " + m.legendText())
+			m.say("colour by " + colourNames[m.colour])
 		}},
 		{b.arrows, func() { m.noArrows = !m.noArrows }},
 		{b.axis, func() { m.absolute = !m.absolute }},

@@ -110,11 +110,9 @@ func TestKeys(t *testing.T) {
 		{"?<esc>", func(m *model) bool { return !m.help }},
 	} {
 		m := screen(t, job(), theme.None, theme.Braille, 100, 30, "")
-		if on(m) != "Stream 1 计算流:" {
+		if on(m) != "Stream 1 计算流:EVENT_WAIT" {
 			t.Fatal(on(m))
 		}
-		m.alongLane(1)
-		m.undone = nil
 		press(t, m, c.keys)
 		if fits(t, m.View(), 100, 30); !c.want(m) {
 			t.Errorf("%q leads to %s, %d to %d, cursor %d, %q\n%s", c.keys, on(m), m.from, m.to, m.cur, m.message, m.View())
