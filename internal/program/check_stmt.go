@@ -109,6 +109,8 @@ func (c *checker) stmt(st Stmt) {
 		c.threadBlock(st)
 	case *CaptureStmt, *GraphStmt, *ExecuteStmt, *ConditionStmt, *BodyStmt:
 		c.graphs(st)
+	case *GroupStmt, *CollectiveStmt:
+		c.collectives(st)
 	case *JoinStmt:
 		for _, n := range st.Names {
 			c.find(n, "thread")
@@ -325,7 +327,7 @@ func (c *checker) waitable(r Ref, device bool) {
 
 // destroyKinds is what the statements with one name take.
 var destroyKinds = map[string][]string{
-	"destroy": {"stream", "event", "notify", "context", "kernel", "graph"}, "free": {"buffer"}, "abort": {"stream"}, "stop": {"stream"},
+	"destroy": {"stream", "event", "notify", "context", "kernel", "graph", "group"}, "free": {"buffer"}, "abort": {"stream"}, "stop": {"stream"},
 	"subscribe": {"stream"}, "unsubscribe": {"stream"}, "lock": {"mutex"}, "unlock": {"mutex"},
 }
 

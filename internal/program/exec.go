@@ -89,6 +89,10 @@ func (h *host) stmt(st Stmt) error {
 		return h.condition(st)
 	case *BodyStmt:
 		return h.body(st)
+	case *GroupStmt:
+		return h.group(st)
+	case *CollectiveStmt:
+		return h.collective(st)
 	}
 	return fmt.Errorf("%s is no statement", st.head().Verb)
 }

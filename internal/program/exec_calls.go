@@ -142,6 +142,8 @@ func (h *host) destroy(st *DestroyStmt) error {
 		return h.th.UnloadKernel(x.k)
 	case *runtime.Model:
 		return h.th.DestroyModel(x)
+	case *runtime.Comm:
+		return h.th.DestroyComm(x)
 	}
 	_, err := get[*runtime.Stream](h, name)
 	return err

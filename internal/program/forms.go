@@ -19,7 +19,7 @@ type Form struct {
 
 // Forms is every statement in the order of the documentation.
 func Forms() []Form {
-	return slices.Concat(setupForms(), objectForms(), memoryForms(), workForms(), orderForms(), graphForms(), hostForms(), controlForms())
+	return slices.Concat(setupForms(), objectForms(), memoryForms(), workForms(), orderForms(), graphForms(), collectiveForms(), hostForms(), controlForms())
 }
 
 func formsByVerb() map[string]*Form {
@@ -142,8 +142,8 @@ func objectForms() []Form {
 			func(s *parser, h Head) Stmt {
 				return &ModeStmt{h, s.ref("the name of a stream", false), s.oneOf("stop", "continue")}
 			}},
-		{"destroy", "destroy NAME [force]", "aclrtDestroyStream, aclrtDestroyStreamForce, aclrtDestroyEvent, aclrtDestroyNotify, aclrtDestroyContext, aclrtBinaryUnLoad, aclmdlRIDestroy",
-			"ends a stream, event, notify, context, kernel or graph", g, parseDestroy},
+		{"destroy", "destroy NAME [force]", "aclrtDestroyStream, aclrtDestroyStreamForce, aclrtDestroyEvent, aclrtDestroyNotify, aclrtDestroyContext, aclrtBinaryUnLoad, aclmdlRIDestroy, HcclCommDestroy",
+			"ends a stream, event, notify, context, kernel, graph or group", g, parseDestroy},
 		{"abort", "abort STREAM", "aclrtStreamAbort", "stops the running task of the stream and drops the queued ones", g, parseDestroy},
 		{"stop", "stop STREAM", "aclrtStreamStop", "the running task ends and nothing more is started", g, parseDestroy},
 		{"peer", "peer N [off]", "aclrtDeviceEnablePeerAccess, aclrtDeviceDisablePeerAccess", "lets the current device reach device N, or not", g,
