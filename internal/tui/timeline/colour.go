@@ -92,10 +92,7 @@ func (d *Data) class(r ref, c Colour) class {
 	row := r.lane.index.Row(r.at)
 	switch c {
 	case ByType:
-		if i, ok := d.rankOf[d.T.Tasks.Op.At(row)]; ok && i < len(typeSigns) {
-			return class{tint: theme.Role(i), sign: rune(typeSigns[i])}
-		}
-		return class{tint: 7, sign: 'Z'}
+		return d.typeClass(row)
 	case ByStream:
 		n := d.T.Tasks.Stream.At(row)
 		return class{tint: theme.Role(n % theme.Tints), sign: rune('0' + n%10)}
@@ -108,6 +105,14 @@ func (d *Data) class(r ref, c Colour) class {
 		return atOnce
 	}
 	return kindClasses[kindClass(d.T.Tasks.Kind.At(row))]
+}
+
+// typeClass is that of the operator type of a task; those with most time have one of their own.
+func (d *Data) typeClass(row int) class {
+	if i, ok := d.rankOf[d.T.Tasks.Op.At(row)]; ok && i < len(typeSigns) {
+		return class{tint: theme.Role(i), sign: rune(typeSigns[i])}
+	}
+	return class{tint: 7, sign: 'Z'}
 }
 
 func durationClass(ns int64) class {
@@ -141,7 +146,7 @@ func kindClass(k trace.Kind) int {
 	return classEvent
 }
 
-// callClass colours a host call by the task that it leads to, as far as its name tells.
+// callClass colours a host call by the task that it submitted, else by what its name tells.
 func (d *Data) callClass(row int, c Colour) class {
 	s := d.T.Spans.At(row)
 	switch c {
@@ -154,6 +159,15 @@ func (d *Data) callClass(row int, c Colour) class {
 		return durationClass(s.End - s.Start)
 	case ByCause:
 		return atOnce
+	}
+	task := d.submitted(row)
+	switch {
+	case task >= 0 && c == ByType:
+		return d.typeClass(task)
+	case task >= 0:
+		return kindClasses[kindClass(d.T.Tasks.Kind.At(task))]
+	case c == ByType:
+		return class{tint: 7, sign: 'Z'}
 	}
 	name := d.T.String(s.Name)
 	switch {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"npu/internal/trace"
@@ -85,6 +86,7 @@ func NewData(t *trace.Trace, name string) *Data {
 	}
 	d.streams, d.calls = make([]*Lane, len(rows)), make([][]*Lane, len(rows))
 	host := Group{Name: "Host"}
+	var work sync.WaitGroup
 	devices := map[uint16]*Group{}
 	group := func(id uint16) *Group {
 		if devices[id] == nil {
@@ -102,7 +104,8 @@ func NewData(t *trace.Trace, name string) *Data {
 		if l.Of == lanes.Engine {
 			kind = Engine
 		}
-		d.streams[n] = &Lane{Name: l.Name, Kind: kind, Device: l.Device, ID: l.ID, index: lod.Tasks(t, rows[n])}
+		d.streams[n] = &Lane{Name: l.Name, Kind: kind, Device: l.Device, ID: l.ID}
+		work.Go(func() { d.streams[n].index = lod.Tasks(t, rows[n]) })
 		g := group(l.Device)
 		g.Lanes = append(g.Lanes, d.streams[n])
 	}
@@ -123,6 +126,7 @@ func NewData(t *trace.Trace, name string) *Data {
 			d.widest = max(d.widest, cell.Width(l.Name))
 		}
 	}
+	work.Wait()
 	d.bounds()
 	d.rank()
 	return d
