@@ -4,14 +4,14 @@ import "npu/internal/tui/keys"
 
 // bindings are the keys of the screen. Help, the bottom line and the documentation are made from them.
 type bindings struct {
-	zoomIn, zoomOut, whole, fit, zoomTo                                 keys.Binding
-	left, right, panLeft, panRight, screenLeft, screenRight, start, end keys.Binding
-	up, down, pageUp, pageDown, groupUp, groupDown, first, last         keys.Binding
-	next, prev, follow, back, longest, gap                              keys.Binding
-	find, hit, hitBack, rng, mark, jump                                 keys.Binding
-	fold, pin, hide, showAll, colour, arrows, axis, panel               keys.Binding
-	undo, redo, command, export, snapshot, copy, help, leave, redraw    keys.Binding
-	stop, quit, interrupt                                               keys.Binding
+	zoomIn, zoomOut, whole, fit, zoomTo                                       keys.Binding
+	left, right, panLeft, panRight, screenLeft, screenRight, start, end       keys.Binding
+	up, down, pageUp, pageDown, groupUp, groupDown, first, last               keys.Binding
+	next, prev, follow, back, longest, gap                                    keys.Binding
+	find, hit, hitBack, rng, mark, jump                                       keys.Binding
+	fold, pin, hide, showAll, colour, arrows, axis, panel                     keys.Binding
+	undo, redo, command, export, snapshot, copy, capture, help, leave, redraw keys.Binding
+	stop, quit, interrupt                                                     keys.Binding
 }
 
 func newBindings() bindings {
@@ -69,6 +69,7 @@ func newBindings() bindings {
 		export:    keys.New(other, "e", "export what is in sight", "e"),
 		snapshot:  keys.New(other, "S", "save a picture (SVG)", "S"),
 		copy:      keys.New(other, "y", "copy what the cursor is on", "y"),
+		capture:   keys.New(other, "%", "mouse: ours, the terminal's", "%"),
 		leave:     keys.New(other, "Esc", "leave what is open", "esc"),
 		help:      keys.New(other, "? F1", "this help", "?", "f1"),
 		redraw:    keys.New(other, "Ctrl-L", "draw anew", "ctrl+l"),
@@ -87,6 +88,6 @@ func (b *bindings) all() []keys.Binding {
 		b.next, b.prev, b.back, b.follow, b.longest, b.gap,
 		b.find, b.hit, b.hitBack, b.rng, b.mark, b.jump,
 		b.fold, b.pin, b.hide, b.showAll, b.colour, b.arrows, b.axis, b.panel,
-		b.undo, b.redo, b.command, b.export, b.snapshot, b.copy, b.leave, b.help, b.redraw, b.stop, b.quit, b.interrupt,
+		b.undo, b.redo, b.command, b.export, b.snapshot, b.copy, b.capture, b.leave, b.help, b.redraw, b.stop, b.quit, b.interrupt,
 	}
 }

@@ -92,6 +92,7 @@ type model struct {
 	failure error
 	clip    string // goes out with the next frame
 
+	mouseOff    bool
 	interrupted bool
 }
 

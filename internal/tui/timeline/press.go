@@ -39,6 +39,13 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 	case b.copy.Is(k):
 		m.copied()
 		return nil
+	case b.capture.Is(k):
+		if m.mouseOff = !m.mouseOff; m.mouseOff {
+			m.say("the mouse is the terminal's: text can be selected; % takes it back")
+			return tea.DisableMouse
+		}
+		m.say("the mouse zooms and puts the cursor; % gives it to the terminal")
+		return tea.EnableMouseCellMotion
 	case b.snapshot.Is(k):
 		m.snapshot()
 		return nil

@@ -106,6 +106,8 @@ func TestKeys(t *testing.T) {
 		{":find fc<enter>", func(m *model) bool { return on(m) == "Stream 2:fc" }},
 		{":nonsense<enter>", func(m *model) bool { return strings.Contains(m.message, "no command nonsense") }},
 		{"e", func(m *model) bool { return m.ask == askCommand && m.edit.String() == "export " }},
+		{"%", func(m *model) bool { return m.mouseOff }},
+		{"%%", func(m *model) bool { return !m.mouseOff }},
 		{"?", func(m *model) bool { return m.help && strings.Contains(m.View(), "closer, about the cursor") }},
 		{"?<esc>", func(m *model) bool { return !m.help }},
 	} {
@@ -135,7 +137,7 @@ func TestBindings(t *testing.T) {
 	m := screen(t, job(), theme.None, theme.Braille, 80, 24, "")
 	bound := map[string]bool{}
 	for _, a := range append(m.actions(), action{Binding: b.quit}, action{Binding: b.interrupt}, action{Binding: b.redraw}, action{Binding: b.stop},
-		action{Binding: b.help}, action{Binding: b.leave}, action{Binding: b.copy}, action{Binding: b.export}, action{Binding: b.snapshot}) {
+		action{Binding: b.help}, action{Binding: b.leave}, action{Binding: b.copy}, action{Binding: b.export}, action{Binding: b.snapshot}, action{Binding: b.capture}) {
 		bound[a.Keys()[0]] = true
 	}
 	for _, k := range b.all() {
