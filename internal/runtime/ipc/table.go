@@ -120,8 +120,9 @@ func (s *Share) InUse() uint64 { return s.sum() }
 func (d *Dir) Held() uint64 {
 	sum := uint64(0)
 	for i := range devices {
-		for _, w := range d.table.device(i)[devHead:] {
-			sum += w.Load()
+		words := d.table.device(i)[devHead:]
+		for k := range words {
+			sum += words[k].Load()
 		}
 	}
 	return sum
