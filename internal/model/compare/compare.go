@@ -60,6 +60,8 @@ type Layer struct {
 	LocalError   *float64 `json:"local_error"` // relative, on the same inputs; nil where it could not be computed
 	Kind         Kind     `json:"kind"`
 	Detail       string   `json:"detail,omitempty"`
+
+	device bool // B is a file of a device
 }
 
 // Result is a comparison; layers are in an order of execution.
@@ -70,6 +72,8 @@ type Result struct {
 	OnlyA   []string `json:"only_a,omitempty"` // layers without a partner, not part of one either
 	OnlyB   []string `json:"only_b,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
+	// Against is the first model against what a device dumped, where that was asked for beside a second model.
+	Against *Result `json:"against,omitempty"`
 }
 
 // Models compares two opened models (see Open) on the inputs, which are those of b's graph; a's get the same values.
@@ -196,13 +200,21 @@ func (c *comparison) report() {
 	r.Verdict = verdict(r)
 }
 
+// where names the layer: as the second model does, or the first where the second side is a file of a device.
+func (l *Layer) where() string {
+	if l.device {
+		return l.A
+	}
+	return l.B
+}
+
 func verdict(r *Result) string {
 	count := map[Kind]int{}
 	for _, l := range r.Layers {
 		count[l.Kind]++
 	}
 	if f := r.First; f != nil {
-		s := fmt.Sprintf("differs: %s, first in %s (%s)", f.Kind, f.B, f.OpB)
+		s := fmt.Sprintf("differs: %s, first in %s (%s)", f.Kind, f.where(), f.OpB)
 		if f.Detail != "" {
 			s += ": " + f.Detail
 		}

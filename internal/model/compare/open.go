@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"npu/internal/model"
 	"npu/internal/model/graph"
@@ -55,7 +56,7 @@ func open(s Source) (a, b *model.Model, inputs map[string]*tensor.Tensor, notes 
 	names := inputNames(second)
 	for i, v := range m.Graph.Inputs {
 		name := v.Name
-		if len(names) == len(m.Graph.Inputs) && !contains(names, name) {
+		if len(names) == len(m.Graph.Inputs) && !slices.Contains(names, name) {
 			name = names[i]
 		}
 		shapes[name] = v.Shape
@@ -74,22 +75,13 @@ func open(s Source) (a, b *model.Model, inputs map[string]*tensor.Tensor, notes 
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	for _, n := range random {
-		notes = append(notes, fmt.Sprintf("input %s is random (seed %d)", n, s.Seed))
+	for i, n := range random {
+		notes = slices.Insert(notes, i, fmt.Sprintf("input %s is random (seed %d)", n, s.Seed))
 	}
 	if swapped {
 		m, other = other, m
 	}
 	return m, other, inputs, notes, nil
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // inputNames are the inputs of an ONNX file; nil of any other.

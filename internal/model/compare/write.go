@@ -10,6 +10,9 @@ import (
 // widestName is how much of a layer's name a table shows: the end, which tells most.
 const widestName = 48
 
+// mostLines is how many notes are printed.
+const mostLines = 8
+
 // Write prints a comparison as a table, or as Markdown: the verdict, every layer in order, and what has no partner.
 func Write(w io.Writer, r *Result, markdown bool) error {
 	var b strings.Builder
@@ -37,15 +40,24 @@ func Write(w io.Writer, r *Result, markdown bool) error {
 		if len(x.list) > 0 {
 			fmt.Fprintf(&b, "\n%s\n", x.title)
 		}
-		for _, s := range x.list {
+		for i, s := range x.list {
+			if i == mostLines && len(x.list) > mostLines+1 {
+				fmt.Fprintf(&b, "  and %d more (see --json)\n", len(x.list)-i)
+				break
+			}
 			if markdown {
 				s = "* " + s
 			}
 			fmt.Fprintf(&b, "  %s\n", s)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	if _, err := io.WriteString(w, b.String()); err != nil || r.Against == nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "\nA against the device: "); err != nil {
+		return err
+	}
+	return Write(w, r.Against, markdown)
 }
 
 func (l *Layer) cells() []string {
