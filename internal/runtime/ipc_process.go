@@ -138,7 +138,7 @@ func (p *process) sample() {
 		return ""
 	}
 	for _, f := range p.rt.machine.Functions(telemetry.MaxOperators) {
-		s.Operators = append(s.Operators, telemetry.Operator{Device: f.Device, Name: name(uint32(f.Function.Name)), Type: name(uint32(f.Function.Op)), Count: f.Count, Ns: f.Ns})
+		s.Operators = append(s.Operators, telemetry.Operator{Device: f.Function.Device, Name: name(uint32(f.Function.Name)), Type: name(uint32(f.Function.Op)), Count: f.Count, Ns: f.Ns})
 	}
 	p.page.Write(s)
 }

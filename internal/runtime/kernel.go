@@ -110,6 +110,7 @@ func (th *Thread) NewKernel(name string, kind trace.Kind, blocks uint32, blockNs
 
 // load makes k known to the devices. Under Port.Call.
 func (k *Kernel) load(f *sim.Function) {
+	f.Device = k.ctx.dev.hw.ID()
 	k.id = k.ctx.dev.rt.machine.Load(f)
 	k.shot = sim.NewShot(f.Kind, k.id)
 	k.ctx.kernels = append(k.ctx.kernels, k)

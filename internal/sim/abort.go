@@ -124,7 +124,6 @@ func (m *Machine) unload(q *Queue) {
 	for i := range m.groups {
 		if g := &m.groups[i]; g.q == q {
 			en.free += g.n
-			en.gave(g.n, m.now)
 			g.q = nil
 		}
 	}

@@ -21,7 +21,7 @@ type Device struct {
 	EventIDs Cond
 	call     Call
 	poison   []uint64 // memory that fails, ascending
-	moved    uint64   // bytes, see Moved
+	usage    usage
 }
 
 func newDevice(m *Machine, id int, chip *soc.Chip) (*Device, error) {
@@ -33,7 +33,6 @@ func newDevice(m *Machine, id int, chip *soc.Chip) (*Device, error) {
 	for i := range d.engines {
 		d.engines[i].free = d.engines[i].units
 	}
-	d.engines[trace.EngineDMA].split = true
 	size := m.cfg.MemoryBytes
 	if size == 0 {
 		size = chip.MemoryBytes

@@ -16,9 +16,6 @@ type engine struct {
 	ready   [ranks]fifo
 	bits    uint16 // ranks with somebody in ready
 	started *Queue // policy reference: the kernel that has begun and has blocks left
-	acc     int64  // see took
-	split   bool   // each unit's time is kept, in channel
-	channel [maxChannels]int64
 }
 
 // group is some blocks of one kernel that started together on as many cores.
@@ -36,6 +33,7 @@ type Function struct {
 	Blocks  uint32 // block dim when the launch does not say
 	BlockNs int64  // device time of one block
 	Bytes   int64  // global memory traffic of a launch
+	Device  int    // whose launches are counted for it
 	Account uint32
 	// Control makes it compute even where only time is wanted: the flow of the program depends on it.
 	Control bool
@@ -45,9 +43,7 @@ type Function struct {
 	// Run computes a launch's result; nil computes nothing. A fault ends the task.
 	Run func(c *Call) *Fault
 
-	count uint64 // launches that are through
-	busy  int64  // their device time
-	on    int32  // device of the latest
+	launched, work uint64 // launches that were ready, and their blocks: see live.go
 }
 
 // Call is one execution of a function: where it runs and its operands.
@@ -79,6 +75,7 @@ func (m *Machine) Load(f *Function) uint32 {
 
 // Unload forgets a function; a launch of it afterwards is a fault.
 func (m *Machine) Unload(id uint32) {
+	m.retireFunction(m.functions[id])
 	m.functions[id] = nil
 	m.unloads++
 }
@@ -165,7 +162,6 @@ func (m *Machine) dispatchEngine(d *Device, e uint8) {
 		}
 		n := min(en.free, q.left)
 		en.free -= n
-		en.took(n, m.now)
 		q.left -= n
 		q.inflight += n
 		en.started = q
@@ -189,10 +185,8 @@ func (m *Machine) begin(q *Queue) {
 	if in := q.instance; in != nil && in.replay.state == replayLearning {
 		m.noteBegin(q)
 	}
-	if q.fn != nil {
-		q.dev.moved += uint64(q.fn.Bytes)
-	} else {
-		q.dev.moved += q.desc()[7]
+	if q.fn == nil {
+		m.countCopy(q)
 	}
 	if q.fn != nil || m.injections != nil {
 		if f := m.disturbed(q); f != nil {
@@ -250,7 +244,6 @@ func (m *Machine) blocksEnd(g uint32) {
 	}
 	en := &q.dev.engines[e]
 	en.free += n
-	en.gave(n, m.now)
 	if en.bits != 0 {
 		q.dev.dirty = true
 		m.dirty = true

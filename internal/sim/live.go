@@ -86,21 +86,57 @@ type EngineUse struct {
 // maxChannels is how many DMA channels are told apart.
 const maxChannels = 8
 
-// took and gave keep the sum of busy time of n units: acc + used × now is the integral.
-func (en *engine) took(n uint32, now int64) {
-	en.acc -= int64(n) * now
-	if en.split {
-		for k := en.units - en.free - n; k < en.units-en.free; k++ { // free is the new count
-			en.channel[k%maxChannels] -= now
+// usage is what a device has done, as far as it is not in its functions' counts. Kernels cost the scheduler two additions
+// when they are ready: their work is known then, and a sample takes away what of it still lies ahead.
+type usage struct {
+	moved   uint64             // bytes of copies, and of functions that are unloaded
+	past    [engines]int64     // busy time of functions that are unloaded
+	channel [maxChannels]int64 // busy time of each DMA channel
+	until   [maxChannels]int64 // end of its latest copy
+}
+
+// countCopy counts the copy at the head of q, which begins, for the lowest free channel.
+func (m *Machine) countCopy(q *Queue) {
+	u := &q.dev.usage
+	u.moved += q.desc()[7]
+	for k := range u.channel {
+		if u.until[k] <= m.now {
+			u.until[k] = m.now + q.blockNs
+			u.channel[k] += q.blockNs
+			return
 		}
 	}
 }
 
-func (en *engine) gave(n uint32, now int64) {
-	en.acc += int64(n) * now
-	if en.split {
-		for k := en.units - en.free; k < en.units-en.free+n; k++ {
-			en.channel[k%maxChannels] += now
+// retireFunction keeps the counts of a function that is being unloaded.
+func (m *Machine) retireFunction(f *Function) {
+	if f == nil || f.launched == 0 || f.Device >= len(m.devices) {
+		return
+	}
+	m.settleReplays()
+	u := &m.devices[f.Device].usage
+	u.moved += f.launched * uint64(f.Bytes)
+	u.past[f.engine()] += int64(f.work) * max(1, f.BlockNs)
+}
+
+// settle counts the launches of executions that were shifted.
+func (r *replay) settle() {
+	if r.counted == 0 {
+		return
+	}
+	for i := range r.events {
+		if e := &r.events[i]; e.begin && e.fn != nil {
+			e.fn.launched += r.counted
+			e.fn.work += r.counted * uint64(e.blocks)
+		}
+	}
+	r.counted = 0
+}
+
+func (m *Machine) settleReplays() {
+	for _, in := range m.instances {
+		if in != nil {
+			in.replay.settle()
 		}
 	}
 }
@@ -108,49 +144,74 @@ func (en *engine) gave(n uint32, now int64) {
 // Use is the busy time of each engine up to the present instant; of the DMA engine for each channel, lowest first: a
 // copy counts for the lowest free one. Call it from OnSample's function or Port.Call.
 func (d *Device) Use() []EngineUse {
+	m := d.m
+	m.settleReplays()
+	busy := d.usage.past
+	for _, f := range m.functions {
+		if f != nil && f.Device == d.id {
+			busy[f.engine()] += int64(f.work) * max(1, f.BlockNs)
+		}
+	}
+	for _, q := range m.queues { // what has not started
+		if q.dev == d && (q.state == qReady || q.state == qRunning) && q.fn != nil {
+			busy[q.engine] -= int64(q.left) * q.blockNs
+		}
+	}
+	for _, e := range m.pending { // what has not ended
+		if e.key>>60<<60 == evBlocksEnd {
+			if g := m.groups[uint32(e.key)]; g.q != nil && g.q.dev == d && g.q.fn != nil {
+				busy[g.e] -= int64(g.n) * (e.t - m.now)
+			}
+		}
+	}
 	var out []EngineUse
-	now := d.m.now
 	for _, e := range []struct {
 		id   trace.Engine
 		name string
 	}{{trace.EngineCube, "cube"}, {trace.EngineVector, "vector"}, {trace.EngineDMA, "dma"}, {trace.EngineAICPU, "aicpu"}} {
-		en := &d.engines[e.id]
-		if en.units == 0 {
-			continue
-		}
-		if used := en.units - en.free; !en.split {
-			out = append(out, EngineUse{e.name, int(en.units), en.acc + int64(used)*now})
-		} else {
-			for k := range min(en.units, maxChannels) {
-				busy := en.channel[k]
-				if k < used {
-					busy += now
-				}
-				out = append(out, EngineUse{fmt.Sprintf("%s%d", e.name, k), 1, busy})
+		units := d.engines[e.id].units
+		switch {
+		case units == 0:
+		case e.id != trace.EngineDMA:
+			out = append(out, EngineUse{e.name, int(units), max(0, busy[e.id])})
+		default:
+			for k := range min(units, maxChannels) {
+				out = append(out, EngineUse{fmt.Sprintf("%s%d", e.name, k), 1, d.usage.channel[k] - max(0, d.usage.until[k]-m.now)})
 			}
 		}
 	}
 	return out
 }
 
-// Moved is the traffic of kernels and copies with the device's memory so far, in bytes. Call it as Use.
-func (d *Device) Moved() uint64 { return d.moved }
+// Moved is the traffic of kernels and copies with the device's memory so far, in bytes. Call it after Use, as Use.
+func (d *Device) Moved() uint64 {
+	n := d.usage.moved
+	for _, f := range d.m.functions {
+		if f != nil && f.Device == d.id {
+			n += f.launched * uint64(f.Bytes)
+		}
+	}
+	return n
+}
 
 // FunctionUse is what the launches of one kernel function took.
 type FunctionUse struct {
 	Function *Function
-	Device   int // of the latest launch
 	Count    uint64
-	Ns       int64
+	Ns       int64 // device time with all units of the engine free
 }
 
-// Functions are the loaded functions that have run, those with most device time first, at most n. Call it as Use.
+// Functions are the loaded functions that were launched, those with most device time first, at most n. Call it after
+// Use, as Use.
 func (m *Machine) Functions(n int) []FunctionUse {
 	var out []FunctionUse
 	for _, f := range m.functions {
-		if f != nil && f.count > 0 {
-			out = append(out, FunctionUse{f, int(f.on), f.count, f.busy})
+		if f == nil || f.launched == 0 || f.Device >= len(m.devices) {
+			continue
 		}
+		units := max(1, uint64(m.devices[f.Device].engines[f.engine()].units))
+		waves := (f.work/f.launched + units - 1) / units
+		out = append(out, FunctionUse{f, f.launched, int64(f.launched*waves) * max(1, f.BlockNs)})
 	}
 	slices.SortStableFunc(out, func(a, b FunctionUse) int { return cmp.Compare(b.Ns, a.Ns) })
 	return out[:min(n, len(out))]

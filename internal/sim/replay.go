@@ -14,6 +14,7 @@ type replay struct {
 	unloads uint32 // of the machine, when it was learned
 	from    uint64 // tasks of the machine at the begin
 	tries   int
+	counted uint64 // repetitions whose launches are not counted yet: see live.go
 }
 
 type replayState uint8
@@ -42,7 +43,10 @@ type replayEvent struct {
 const replayTries = 16
 
 // forget gives the schedule up: a task was changed, or somebody has disturbed the execution.
-func (r *replay) forget() { *r = replay{tries: r.tries} }
+func (r *replay) forget() {
+	r.settle()
+	*r = replay{tries: r.tries}
+}
 
 // repeats says whether the flow of the instance is the same in every execution.
 func (in *Instance) repeats() bool {
@@ -202,6 +206,7 @@ func (m *Machine) stands(e item) bool {
 // if it is recorded.
 func (m *Machine) again(r *replay, t0 int64) {
 	m.stats.Shifted++
+	r.counted++
 	m.stats.Tasks += r.tasks
 	m.stats.HostCopies += r.copies
 	m.stats.DeviceTime = max(m.stats.DeviceTime, t0+r.length)

@@ -63,7 +63,10 @@ func (m *Machine) step(q *Queue) {
 			if blocks == 0 {
 				blocks = f.Blocks
 			}
-			m.ready(q, f.engine(), f, max(1, blocks), f.BlockNs)
+			blocks = max(1, blocks)
+			f.launched++
+			f.work += uint64(blocks)
+			m.ready(q, f.engine(), f, blocks, f.BlockNs)
 			return
 		case trace.Memcpy, trace.Reduce:
 			m.ready(q, trace.EngineDMA, nil, 1, q.dev.copyTime(d))
@@ -274,11 +277,6 @@ func (m *Machine) retire(q *Queue, end int64) {
 		if dir := d.dir(); dir == trace.HostToDevice || dir == trace.DeviceToHost {
 			m.stats.HostCopies++
 		}
-	}
-	if f := q.fn; f != nil {
-		f.count++
-		f.busy += end - q.startT
-		f.on = int32(q.dev.id)
 	}
 	q.blocks = 0
 	q.fn = nil
