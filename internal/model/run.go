@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -84,7 +83,10 @@ func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) 
 		res.Trace = rec.Finish()
 		var dumpErr error
 		if res.Dumps, dumpErr = rt.Dumps(); dumpErr != nil {
-			err = errors.Join(err, fmt.Errorf("dump: %w", dumpErr))
+			if dumpErr = problem.Failedf("dump: %w", dumpErr); err != nil {
+				dumpErr = fmt.Errorf("%w; %w", err, dumpErr)
+			}
+			err = dumpErr
 		}
 		err = cmp.Or(err, sim.Unmet(o.Inject))
 		res.Warnings = append(res.Warnings, rt.Warnings()...)

@@ -81,6 +81,9 @@ func (rt *Runtime) coreFile(d *Device, e *Exception) func(io.Writer) error {
 	}
 	out.Regions = append(out.Regions, corewrite.Region{Type: corewrite.KernelObject, Addr: f.TextAddr, Size: uint64(len(text)), Data: text})
 	for i := range f.Cores {
+		if c := &f.Cores[i]; !c.Vector && c.ID >= corewrite.VectorBase && !c.Failed {
+			continue // its number in the file would be that of a vector core
+		}
 		out.Cores = append(out.Cores, coreOf(&f.Cores[i], d, tiles))
 	}
 	return func(w io.Writer) error { return corewrite.Write(w, out) }

@@ -42,8 +42,8 @@ const (
 	L1
 )
 
-// vectorBase is what section names add to the number of a vector core.
-const vectorBase = 25
+// VectorBase is what section names add to the number of a vector core.
+const VectorBase = 25
 
 // Region is a piece of global memory; Data nil says that it could not be read.
 type Region struct {
@@ -89,7 +89,7 @@ type File struct {
 // number is a core's number in section names.
 func (c *Core) number() int {
 	if c.Vector {
-		return c.ID + vectorBase
+		return c.ID + VectorBase
 	}
 	return c.ID
 }
