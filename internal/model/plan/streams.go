@@ -163,11 +163,7 @@ func (s *Streams) order(o *order, lane []int) [][]int {
 		last[lane[i]] = i
 	}
 	c := over(last[0])
-	var ends []int
-	for _, l := range last[1:] {
-		ends = append(ends, l)
-	}
-	join(c, ends, func(f int) { s.Join = append(s.Join, s.notify(f)) })
+	join(c, slices.Clone(last[1:]), func(f int) { s.Join = append(s.Join, s.notify(f)) })
 	return clocks
 }
 
