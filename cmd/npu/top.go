@@ -34,7 +34,7 @@ func newTopCmd(a *app) *cobra.Command {
 		Short: "Watch devices and what runs on them",
 		Long: `Shows the devices of this machine, their history, and the processes on them. Figures of real Ascend devices come from
 npu-smi, which is found by itself, is asked in the background, and can be as slow as it likes: the screen shows how old
-its last answer is. Nothing here changes the system. Press ? for the keys.
+its last answer is. Runs of this tool show their simulated devices, see npu run --pace. Nothing here changes the system. Press ? for the keys.
 
 Without a terminal, or with --once, --json, --csv or --count, it prints: aligned tables, JSON with units in the keys and a
 reason beside each null, or CSV. JSON of several frames is one object a line, which --replay plays again.`,

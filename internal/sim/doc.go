@@ -32,5 +32,8 @@
 // A fault belongs to its task until the task ends, then to the queue until a wait reports it, or under STOP to the
 // Domain for good. What an effect had written stays written: abort, time-out and fault change times and later tasks.
 //
+// A Link ties the clock to those of other processes: while something waits for their records, they hold the horizon
+// too (link.go). Its words lie in memory that the processes share.
+//
 // Lock order: Queue.mu (shared queues) → Machine.owner → Machine.parkMu.
 package sim

@@ -1,7 +1,7 @@
 // Package top is the live screen of devices and what runs on them, and the same facts as plain table, CSV and JSON.
 //
-// Where figures come from is a Source; this package owns that interface. There is one over npu-smi (real devices) and
-// one over a recording; Merge puts several into one screen. A Source never blocks the screen, never changes the system,
+// Where figures come from is a Source; this package owns that interface. There is one over npu-smi (real devices), one
+// over the runs of this tool and one over a recording; Merge puts several into one screen. A Source never blocks the screen, never changes the system,
 // and says of what it does not know why it does not.
 //
 // Facts are described once, as fields (key, unit, where it lies) and columns (title, width, how it is shown): screen,
