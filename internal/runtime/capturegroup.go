@@ -165,5 +165,12 @@ func (th *Thread) patch(s *Stream, g *TaskGroup, nodes []node) error {
 	if err != nil {
 		return th.blocked(callUpdateEnd.name, nil, err)
 	}
-	return th.submit(s, &task, nil, callUpdateEnd)
+	if err := th.submit(s, &task, nil, callUpdateEnd); err != nil {
+		return err
+	}
+	for i := range nodes { // what dumps show and later updates are compared with
+		old := &g.lane.nodes[g.nodes[i]]
+		old.args, old.task.Kind, old.task.Func = nodes[i].args, nodes[i].task.Kind, nodes[i].task.Func
+	}
+	return nil
 }

@@ -23,6 +23,7 @@ type Context struct {
 	stop    bool // failure mode of its streams is StopOnFailure
 	streams []*Stream
 	kernels []*Kernel
+	models  []*Model // that lie on the device
 	bytes   int64
 	tag     uint32 // of its blocks of memory
 }
@@ -178,6 +179,10 @@ func (th *Thread) endContext(c *Context, in call) error {
 			k.unload()
 		}
 		c.kernels = nil
+		for _, m := range c.models {
+			m.unload()
+		}
+		c.models = nil
 		if c.isolated {
 			c.dev.memory.freeTable(c.pages)
 		}

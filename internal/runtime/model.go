@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"npu/internal/sim"
@@ -106,7 +107,9 @@ func (m *Model) finish(th *Thread, c call) (err error) {
 		m.inst, failed = d.rt.machine.NewInstance(d.hw, m.ctx.pages.space, &w.prog, uint64(m.args), 0, ids)
 		if failed != nil {
 			m.dropIDs()
+			return
 		}
+		m.ctx.models = append(m.ctx.models, m)
 	})
 	if err == nil && failed != nil {
 		return th.fail(NoStream, c.name, failed.Error(), "destroy models that are not used")
@@ -243,6 +246,15 @@ func (th *Thread) DestroyModel(m *Model) (err error) {
 	return th.dropModel(m)
 }
 
+// unload takes the model's queues and numbers away. Under Port.Call.
+func (m *Model) unload() {
+	m.destroyed.Store(true)
+	if m.inst != nil {
+		m.dev.rt.machine.DropInstance(m.inst)
+	}
+	m.dropIDs()
+}
+
 // dropModel frees what a model holds.
 func (th *Thread) dropModel(m *Model) error {
 	m.destroyed.Store(true)
@@ -255,10 +267,10 @@ func (th *Thread) dropModel(m *Model) error {
 		th.rt.calls.release(n)
 	}
 	err := th.port.Call(func() {
-		if m.inst != nil {
-			th.rt.machine.DropInstance(m.inst)
+		m.unload()
+		if i := slices.Index(m.ctx.models, m); i >= 0 {
+			m.ctx.models = slices.Delete(m.ctx.models, i, i+1)
 		}
-		m.dropIDs()
 	})
 	if err != nil {
 		return th.blocked(callDestroyModel.name, nil, err)
