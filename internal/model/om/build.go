@@ -126,7 +126,8 @@ func (b *builder) inputs(root *GraphDef, shapes map[string]tensor.Shape) (map[*O
 			if !fits(want, s) {
 				return nil, problem.Usagef("input %q: the model was compiled for shape %v, not %v", p.Name, s, want)
 			}
-			s, a.loose = want, true
+			a.loose = a.loose || !want.Equal(s) // a shape that is the file's own says nothing new
+			s = want
 		}
 		if !s.Static() {
 			s = s.Clone()
