@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"npu/internal/blackbox/aicore"
 	"npu/internal/blackbox/coredump"
@@ -476,5 +477,7 @@ func die() {
 	if err != nil {
 		panic(err)
 	}
-	select {}
+	for {
+		time.Sleep(time.Hour) // not select {}: without another goroutine that is a deadlock, and ends the process
+	}
 }

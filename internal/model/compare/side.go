@@ -28,8 +28,6 @@ type layer struct {
 	sample []float64
 }
 
-func (l *layer) value() *graph.Value { return l.node.Out[0] }
-
 // moves are operators that only carry numbers from one place, shape or type to another.
 var moves = []string{"Identity", "Cast", "CastLike", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Dropout", "Expand", "Shape"}
 

@@ -43,7 +43,9 @@ func childHold() {
 	w.Write(&telemetry.Snapshot{Program: "child"})
 	s.Share(7, 100).Claim(60)
 	fmt.Println("ready")
-	select {}
+	for {
+		time.Sleep(time.Hour) // not select {}: without another goroutine that is a deadlock, and ends the process
+	}
 }
 
 type child struct {
