@@ -18,6 +18,7 @@ import (
 type benchOptions struct {
 	*app
 	families []string
+	models   modelBench
 	soc      string
 	count    int
 	duration time.Duration
@@ -32,7 +33,7 @@ type benchOptions struct {
 func newBenchCmd(a *app) *cobra.Command {
 	o := &benchOptions{app: a}
 	c := &cobra.Command{
-		Use:   "bench [streams|events|launch|memory|copy|graph|loop|all]...",
+		Use:   "bench [streams|events|launch|memory|copy|graph|loop|collective|ipc|all]... | model FILE...",
 		Short: "Measure what the runtime's calls cost on this machine",
 		Long: `Measures the wall time of the runtime's calls (ns/op, allocs/op, B/op) and, beside it, the simulated time of the same
 calls. What a call is measured by runs in the same rounds: a buffered Go channel send, a queue under a mutex, a plain copy.
@@ -44,14 +45,21 @@ result beside such a file.
 
 memory --replay FILE runs a trace of allocations (op,id,size,stream lines, or the event list of a PyTorch memory snapshot
 in JSON) through the device's pool and through PyTorch's caching policy, and prints what each reserves; --map draws the
-pool when most of it is in use.`,
+pool when most of it is in use.
+
+model FILE... measures whole inferences of models: the inputs copied to the device, one execution, the outputs copied
+back. Loading and packing of weights are off the clock. --threads, --shape, --input and --seed are those of npu run.`,
 		Example: `  npu bench launch
   npu bench all --count 10 --format bench > old.txt
   npu bench all --count 10 --compare old.txt
   npu bench streams --plot
-  npu bench memory --replay snapshot.json --map`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return append(benchNames(), "all"), cobra.ShellCompDirectiveNoFileComp
+  npu bench memory --replay snapshot.json --map
+  npu bench model resnet.onnx --threads 2 --duration 1s`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 && args[0] == modelFamily {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return append(benchNames(), "all", modelFamily), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			o.families = args
@@ -68,6 +76,7 @@ pool when most of it is in use.`,
 	f.BoolVar(&o.plot, "plot", false, "draw pictures")
 	f.StringArrayVar(&o.replay, "replay", nil, "memory: replay the allocations of `FILE` (repeatable)")
 	f.BoolVar(&o.drawMap, "map", false, "memory: draw the pool at its peak, of a replay or of a built-in trace")
+	o.models.flags(f)
 	return c
 }
 
@@ -92,6 +101,8 @@ func (o *benchOptions) check() error {
 		return problem.Usagef("--plot draws for the eye: it goes with no --json, --format bench or --compare")
 	case o.compare != "" && o.format == "bench":
 		return problem.Usagef("--compare prints a comparison: it goes with no --format bench")
+	case o.models.set() && !o.isModels():
+		return problem.Usagef("--threads, --shape, --input and --seed belong to one family: npu bench model FILE...")
 	case o.replays() && (len(o.families) != 1 || o.families[0] != "memory"):
 		return problem.Usagef("--replay and --map belong to one family: npu bench memory")
 	case o.replays() && (o.plot || o.compare != "" || o.format == "bench"):
@@ -111,7 +122,7 @@ func runBench(ctx context.Context, o *benchOptions) error {
 	if o.replays() {
 		return o.runReplay(ctx, chip)
 	}
-	families, err := bench.Select(o.families)
+	families, err := o.selected()
 	if err != nil {
 		return err
 	}

@@ -103,10 +103,11 @@ func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) 
 }
 
 func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *Result, sum *summary) error {
-	inputs, err := m.inputs(o, res)
+	inputs, made, err := m.Fill(o.Inputs, o.Seed)
 	if err != nil {
 		return err
 	}
+	res.Random = made
 	lo := LoadOptions{Mode: o.Mode, Streams: o.Streams}
 	n := max(1, o.Iterations)
 	executions := n
@@ -170,22 +171,21 @@ func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *
 	return err
 }
 
-// inputs collects a tensor for every input, random where none was given.
-func (m *Model) inputs(o RunOptions, res *Result) ([]*tensor.Tensor, error) {
-	out := make([]*tensor.Tensor, len(m.Plan.Inputs))
+// Fill is a tensor for every input of the model, in order: those given by name, and made up from the seed where none was;
+// made names these.
+func (m *Model) Fill(given map[string]*tensor.Tensor, seed uint64) (list []*tensor.Tensor, made []string, err error) {
+	list = make([]*tensor.Tensor, len(m.Plan.Inputs))
 	for i, p := range m.Plan.Inputs {
-		if t := o.Inputs[p.Name]; t != nil {
-			out[i] = t
+		if t := given[p.Name]; t != nil {
+			list[i] = t
 			continue
 		}
-		t, err := random(p.DType, p.Shape, o.Seed+uint64(i))
-		if err != nil {
-			return nil, fmt.Errorf("input %q: %w", p.Name, err)
+		if list[i], err = random(p.DType, p.Shape, seed+uint64(i)); err != nil {
+			return nil, nil, fmt.Errorf("input %q: %w", p.Name, err)
 		}
-		out[i] = t
-		res.Random = append(res.Random, p.Name)
+		made = append(made, p.Name)
 	}
-	return out, nil
+	return list, made, nil
 }
 
 // random makes a tensor from a seed: floats in [-1, 1), integers 0 or 1, so that they are valid as most indices.

@@ -416,8 +416,16 @@ func (s *Session) SetInput(i int, t *tensor.Tensor) error {
 func (s *Session) Output(i int) (*tensor.Tensor, error) {
 	p := s.m.Plan.Outputs[i]
 	t, err := tensor.New(p.DType, p.Shape)
-	if err != nil || len(t.Data) == 0 {
+	if err != nil {
 		return t, err
 	}
-	return t, s.th.MemcpyToHost(t.Data, s.outputs[i])
+	return t, s.ReadOutput(i, t.Data)
+}
+
+// ReadOutput copies an output of the model into dst, which has the length of the output in bytes.
+func (s *Session) ReadOutput(i int, dst []byte) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	return s.th.MemcpyToHost(dst, s.outputs[i])
 }

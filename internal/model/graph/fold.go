@@ -1,17 +1,76 @@
 package graph
 
 import (
+	"slices"
+
 	"npu/internal/sim/kernels"
 	"npu/internal/tensor"
 )
 
 // Constants are folded up to foldBytes a result, and up to foldGrowth times the inputs beyond smallFold: a Tile or
-// ConstantOfShape of a large shape costs less when it runs than when it is kept.
+// ConstantOfShape of a large shape costs less when it runs than when it is kept. What becomes the weight of a matrix
+// product or a convolution is kept all the same, up to weightBytes a graph: left to run, it would be made and laid out
+// anew in every execution.
 const (
-	foldBytes  = 64 << 20
-	smallFold  = 64 << 10
-	foldGrowth = 2
+	foldBytes   = 64 << 20
+	smallFold   = 64 << 10
+	foldGrowth  = 2
+	weightBytes = 1 << 30
 )
+
+// weightOf is which operand of an operator is its weight.
+var weightOf = map[string]int{"Conv": 1, "ConvTranspose": 1, "Gemm": 1, "MatMul": 1}
+
+// weight folds the nodes that make the weight of n out of constants.
+func (w *inferrer) weight(n *Node, g *Graph) {
+	i, ok := weightOf[n.Op]
+	if !ok || i >= len(n.In) || n.In[i] == nil || n.In[i].Const != nil {
+		return
+	}
+	const deepest = 8 // producers in a row; generated weights have one or two
+	w.makeConst(n.In[i], g, deepest)
+}
+
+// makeConst folds the producer of v after its inputs were, and takes it from the list.
+func (w *inferrer) makeConst(v *Value, g *Graph, depth int) bool {
+	n := v.Producer
+	if v.Const != nil || n == nil || depth == 0 {
+		return v.Const != nil
+	}
+	at := slices.Index(g.Nodes, n)
+	if at < 0 || n.hasBodies() || len(n.In) == 0 {
+		return false
+	}
+	for _, in := range n.In {
+		if in != nil && !w.makeConst(in, g, depth-1) {
+			return false
+		}
+	}
+	in, out := operandBytes(n.In), operandBytes(n.Out)
+	if out < 0 || w.weights+out > weightBytes || !foldNow(n, g) {
+		return false
+	}
+	w.weights += max(0, out-in)
+	at = slices.Index(g.Nodes, n) // those before it may have gone
+	g.Nodes = slices.Delete(g.Nodes, at, at+1)
+	return true
+}
+
+// operandBytes is what values take together; -1 where that is not known.
+func operandBytes(list []*Value) int {
+	sum := 0
+	for _, v := range list {
+		if v == nil {
+			continue
+		}
+		b, err := v.Shape.Bytes(v.DType)
+		if err != nil || !v.Known || v.DType == tensor.String {
+			return -1
+		}
+		sum += b
+	}
+	return sum
+}
 
 // staticShape says that a node asks only for the shape of its input.
 func staticShape(n *Node) bool {
@@ -59,26 +118,14 @@ func fold(n *Node, g *Graph) bool {
 	if n.hasBodies() || len(n.In) == 0 {
 		return false
 	}
-	in := 0
 	for _, v := range n.In {
-		if v == nil {
-			continue
-		}
-		if v.Const == nil {
+		if v != nil && v.Const == nil {
 			return false
 		}
-		in += len(v.Const.Data)
 	}
-	out := 0
-	for _, v := range n.Out {
-		if v == nil {
-			continue
-		}
-		b, err := v.Shape.Bytes(v.DType)
-		if err != nil || v.DType == tensor.String {
-			return false
-		}
-		out += b
+	in, out := operandBytes(n.In), operandBytes(n.Out)
+	if out < 0 {
+		return false
 	}
 	if op, ok := kernels.Lookup(n.Op); ok && op.View {
 		out = 0
@@ -86,6 +133,11 @@ func fold(n *Node, g *Graph) bool {
 	if out > foldBytes || out > max(smallFold, foldGrowth*in) {
 		return false
 	}
+	return foldNow(n, g)
+}
+
+// foldNow evaluates a node of constants, whatever its size; false where that fails.
+func foldNow(n *Node, g *Graph) bool {
 	args := make([]*tensor.Tensor, len(n.In))
 	for i, v := range n.In {
 		if v != nil {

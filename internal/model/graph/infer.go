@@ -52,6 +52,7 @@ type inferrer struct {
 	blocked map[*Value]bool   // made by an operator that is not supported, or after one
 	lacks   []lack
 	notes   []string
+	weights int // bytes that folding weights added
 }
 
 // lack is an operator that is not supported with the nodes that want it.
@@ -169,7 +170,9 @@ func (w *inferrer) node(n *Node, g *Graph) error {
 	}
 	if fold(n, g) {
 		g.Nodes = g.Nodes[:len(g.Nodes)-1]
+		return nil
 	}
+	w.weight(n, g)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -182,6 +183,38 @@ func TestInfer_keepsLargeResults(t *testing.T) {
 	infer(t, g, nil)
 	if graph.Ops(g)["Expand"] != 1 {
 		t.Errorf("a scalar was folded into 4 MB: %v", graph.Ops(g))
+	}
+}
+
+// What becomes a weight is kept whatever its size, with all that makes it, and up to a limit.
+func TestInfer_keepsWeights(t *testing.T) {
+	for _, c := range []struct {
+		name, shape string
+		dims        []int64
+		left        map[string]int
+	}{
+		{"convolution", "256,64,9,9", []int64{256, 64, 9, 9}, map[string]int{"Conv": 1}},
+		{"more than a gibibyte", "65536,64,9,9", []int64{65536, 64, 9, 9}, map[string]int{"Conv": 1, "Expand": 1, "Mul": 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := convert(t, func(b *onnx.Builder) {
+				b.Input("x", tensor.Float32, "1,64,9,9")
+				b.Scalar("k", 2)
+				b.Scalar("half", 0.5)
+				b.Ints("s", c.dims...)
+				b.Node("Expand", "k s", "e", nil)
+				b.Node("Mul", "e half", "w", nil)
+				b.Node("Conv", "x w", "y", nil)
+				b.Output("y", tensor.Float32, "a,b,c,d")
+			})
+			infer(t, g, nil)
+			if got := graph.Ops(g); !maps.Equal(got, c.left) {
+				t.Fatalf("left %v, want %v", got, c.left)
+			}
+			if w := g.Nodes[len(g.Nodes)-1].In[1].Const; w != nil && tensor.View[float32](w.Data)[7] != 1 {
+				t.Error("the weight has another value than its nodes give")
+			}
+		})
 	}
 }
 
