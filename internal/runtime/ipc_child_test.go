@@ -23,6 +23,8 @@ type peer struct {
 	cmd *exec.Cmd
 	in  io.Writer
 	out *bufio.Scanner
+
+	soon chan string // an answer that readSoon waits for
 }
 
 // runDir is a run directory for a test.

@@ -87,7 +87,7 @@ func (r *remote) offer(kind ipc.Kind, open bool) (string, error) {
 			r.export = nil
 			return "", err
 		}
-		r.sim.Users = r.export.Users
+		r.sim.Sharers = r.export
 	}
 	return r.export.Key(), nil
 }

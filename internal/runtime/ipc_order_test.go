@@ -52,6 +52,17 @@ func (c *child) doOrder(w []string, num func(int) int64) string {
 		return answer(c.LaunchKernel(c.long, nil, c.stream))
 	case "sync":
 		return answer(c.SynchronizeStream(c.stream))
+	case "recordaside": // on a stream that nothing holds up
+		s, err := c.CreateStream(StreamConfig{})
+		if err == nil {
+			err = c.RecordNotify(c.other, s)
+		}
+		return answer(err)
+	case "why":
+		if err = c.SynchronizeStream(c.stream); err != nil {
+			return err.Error()
+		}
+		return "ok"
 	case "clock":
 		return answer(nil, c.Clock())
 	case "open":

@@ -8,6 +8,9 @@ func (m *Machine) drive(p *Port) {
 	for {
 		m.refresh()
 		n := m.batch(p)
+		if n > 0 {
+			m.link.unstick()
+		}
 		if m.takeSample() {
 			n++ // the batch may have ended for it
 		}

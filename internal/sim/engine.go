@@ -35,6 +35,9 @@ type Function struct {
 	Bytes   int64  // global memory traffic of a launch
 	Device  int    // whose launches are counted for it
 	Account uint32
+
+	launched, work uint64 // launches that were ready, and their blocks: see live.go; beside what a launch reads anyway
+
 	// Control makes it compute even where only time is wanted: the flow of the program depends on it.
 	Control bool
 	Origin  []string // names of the operators that were fused into it
@@ -42,8 +45,6 @@ type Function struct {
 	Operands []Operand
 	// Run computes a launch's result; nil computes nothing. A fault ends the task.
 	Run func(c *Call) *Fault
-
-	launched, work uint64 // launches that were ready, and their blocks: see live.go
 }
 
 // Call is one execution of a function: where it runs and its operands.
@@ -69,6 +70,7 @@ func (f *Function) engine() trace.Engine {
 // Load makes a function known to the devices and returns its number for descriptors. Call it from Port.Call or
 // before anything runs.
 func (m *Machine) Load(f *Function) uint32 {
+	f.Blocks = max(1, f.Blocks)
 	m.functions = append(m.functions, f)
 	return uint32(len(m.functions) - 1)
 }

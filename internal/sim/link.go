@@ -27,6 +27,7 @@ type Link struct {
 	waits   []linkWait
 	lowered bool
 	granted map[*Queue]bool
+	verdict verdict
 }
 
 // Peers is how a Link reaches the other processes of its group. Its functions may be called from any goroutine and do
@@ -34,11 +35,13 @@ type Link struct {
 type Peers interface {
 	Me() int                     // number of this process
 	Group() []int                // the others that it is linked with, directly or through others
-	Clock(i int) []atomic.Uint64 // five shared words of process i
+	Clock(i int) []atomic.Uint64 // seven shared words of process i
 	Epoch() *atomic.Uint64       // shared by all
 	Generation(i int) uint64     // of the process that is number i now; 24 bits
 	Alive(i int, generation uint64) bool
-	Poke(i int) // makes process i call Link.Poked
+	Poke(i int)           // makes process i call Link.Poked
+	PID(i int) int        // of process i
+	Waits(i int) []string // says in words what process i waits for
 }
 
 // Words of Peers.Clock.
@@ -48,6 +51,8 @@ const (
 	clockSleeping        // it is stalled: poke it
 	clockWaiting         // it has open waits
 	clockPoked           // it was asked to drive
+	clockStuck           // its token while it is stuck, see Link.judge
+	clockVerdict         // a token with which it was found deadlocked
 )
 
 // farthest is the earliest time of a process that does nothing by itself.
@@ -209,5 +214,6 @@ func (l *Link) Check() {
 	l.failDead()
 	l.m.drive(nil)
 	l.stall()
+	l.judge()
 	l.m.disown()
 }

@@ -16,10 +16,9 @@ const (
 // RemoteBytes is the size of the memory of a Remote.
 const RemoteBytes = (remoteHead + remoteRing*entryWords) * 8
 
-// Remote is described above. Users says, for one that this process has exported as a notify, how many importers live;
-// nil for others.
+// Remote is described above. Sharers is for one that this process has exported as a notify; nil for others.
 type Remote struct {
-	Users func() int
+	Sharers Sharers
 
 	words []atomic.Uint64
 	flag  bool   // a notify: a wait takes the record
@@ -150,8 +149,8 @@ func (r *Remote) take(which uint64, until int64, me int) {
 func (r *Remote) hopeless(gen uint64, p Peers) bool {
 	if r.flag {
 		n := 0
-		if r.Users != nil {
-			n = r.Users()
+		if r.Sharers != nil {
+			n = r.Sharers.Users()
 		}
 		r.had = r.had || n > 0
 		return r.had && n == 0

@@ -97,6 +97,7 @@ func (l *Link) arrivals(bound int64) bool {
 			return false
 		}
 		moved = true
+		l.unstick()
 		if w.p != nil {
 			m.release(w.p, max(t, w.t))
 			return true

@@ -86,8 +86,8 @@ type EngineUse struct {
 // maxChannels is how many DMA channels are told apart.
 const maxChannels = 8
 
-// usage is what a device has done, as far as it is not in its functions' counts. Kernels cost the scheduler two additions
-// when they are ready: their work is known then, and a sample takes away what of it still lies ahead.
+// usage is what a device has done, as far as it is not in its functions' counts. A kernel costs the scheduler two additions
+// when it is ready: its work is known then, and a sample takes away what of it still lies ahead.
 type usage struct {
 	moved   uint64             // bytes of copies, and of functions that are unloaded
 	past    [engines]int64     // busy time of functions that are unloaded
@@ -238,9 +238,9 @@ func (q *Queue) Use() QueueUse {
 		d := q.desc()
 		switch d.kind() {
 		case trace.EventWait:
-			u.Waits = fmt.Sprintf("event %d", d[5])
+			u.Waits = fmt.Sprintf("event %d%s", d[5], q.dev.m.link.source(q, nil))
 		case trace.NotifyWait:
-			u.Waits = fmt.Sprintf("notify %d", d[5])
+			u.Waits = fmt.Sprintf("notify %d%s", d[5], q.dev.m.link.source(q, nil))
 		case trace.ValueWait:
 			u.Waits = fmt.Sprintf("word at 0x%x", d[5])
 		case trace.ModelExecute: // its own streams work

@@ -220,6 +220,7 @@ func (m *Machine) Flush() { m.flush() }
 // Within a running program use Port.Spawn, which makes the number of the thread independent of wall time.
 func (m *Machine) Attach(clock int64) *Port {
 	m.own()
+	m.link.unstick()
 	p := m.attach(clock)
 	m.disown()
 	return p

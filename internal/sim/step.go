@@ -63,7 +63,6 @@ func (m *Machine) step(q *Queue) {
 			if blocks == 0 {
 				blocks = f.Blocks
 			}
-			blocks = max(1, blocks)
 			f.launched++
 			f.work += uint64(blocks)
 			m.ready(q, f.engine(), f, blocks, f.BlockNs)

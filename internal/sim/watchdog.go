@@ -197,35 +197,55 @@ func goroutineID() uint64 {
 // Deadlock is returned by a wait that nothing can ever satisfy: every host thread waits for the device, and the
 // device has nothing to do.
 type Deadlock struct {
-	Graph []string // who waits for what
+	Graph     []string // who waits for what
+	Processes []int    // the pids of processes that wait for each other, this one first; nil if this one is alone
 }
 
 func (d *Deadlock) Error() string {
+	if len(d.Processes) > 1 {
+		return fmt.Sprintf("deadlock of the processes %v: every host thread waits and no device has anything to do: %s", d.Processes, strings.Join(d.Graph, "; "))
+	}
 	return "deadlock: every host thread waits and the device has nothing to do: " + strings.Join(d.Graph, "; ")
 }
 
 // deadlock ends the waits of all ports if no event, no thread and no doorbell can ever come. The caller owns the
 // devices and has found nothing to simulate.
 func (m *Machine) deadlock() {
-	if len(m.pending) > 0 || m.dirty || m.outside.Load() != 0 || m.link.waiting() {
-		return
+	if !m.link.waiting() && m.frozen() { // else Link.judge decides
+		m.endWaits(&Deadlock{Graph: m.waitGraph()})
+	}
+}
+
+// frozen says that nothing can happen here by itself: some thread waits, none will go on, and the devices have nothing to
+// do.
+func (m *Machine) frozen() bool {
+	if len(m.pending) > 0 || m.dirty || m.outside.Load() != 0 {
+		return false
 	}
 	// In this order: a thread that begins to wait between the two looks is found by the second one.
 	if m.running() || m.unseen() {
-		return
+		return false
 	}
+	waits := false
 	for _, p := range m.portList() {
 		if p.expired.Load() != 0 {
-			return
+			return false
 		}
+		waits = waits || p.waits()
 	}
-	m.endWaits(&Deadlock{Graph: m.waitGraph()})
+	return waits
+}
+
+// waits says that p is a thread of the program that only the devices can let go on.
+func (p *Port) waits() bool {
+	return !p.gone && !p.service && p.done.Load() == 0 && int64(p.word.Load()>>tailBits) >= infDev
 }
 
 // endWaits releases every port that waits for the devices with an error.
 func (m *Machine) endWaits(err error) {
+	m.link.unstick()
 	for _, p := range m.portList() {
-		if !p.gone && !p.service && p.done.Load() == 0 && int64(p.word.Load()>>tailBits) >= infDev {
+		if p.waits() {
 			m.unwait(p)
 			p.result.err = err
 			m.release(p, m.now)
@@ -246,7 +266,7 @@ func (m *Machine) waitGraph() []string {
 		case waitRoom:
 			g = append(g, fmt.Sprintf("thread %d waits for room in the ring of stream %d", p.ID(), r.queue.name))
 		case waitEvent:
-			g = append(g, fmt.Sprintf("thread %d waits for event %d, record %d", p.ID(), r.event.id, r.pos))
+			g = append(g, fmt.Sprintf("thread %d waits for event %d, record %d%s", p.ID(), r.event.id, r.pos, m.link.source(nil, p)))
 		case waitNotify:
 			g = append(g, fmt.Sprintf("thread %d waits for notify %d", p.ID(), r.notify.id))
 		case waitCond:
@@ -261,6 +281,7 @@ func (m *Machine) waitGraph() []string {
 			if d.kind() == trace.EventWait && d[6] != 0 {
 				what += fmt.Sprintf(", record %d", d[6])
 			}
+			what += m.link.source(q, nil)
 			if d.kind().Kernel() {
 				what = "whose fault is being reported"
 			}

@@ -1,7 +1,9 @@
 package ipc
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -15,7 +17,7 @@ type Export struct {
 	mu    sync.Mutex // guards below
 	open  bool       // to every process of this user
 	pids  map[int]bool
-	users int // importers that have it
+	users map[int]int // imports that are alive, by pid
 	gone  bool
 }
 
@@ -38,7 +40,7 @@ func (s *Slot) Export(kind Kind, f *os.File, info Info, open bool) (*Export, err
 		f.Close()
 		return nil, err
 	}
-	x := &Export{slot: s, key: k, file: f, info: info, open: open, pids: map[int]bool{}}
+	x := &Export{slot: s, key: k, file: f, info: info, open: open, pids: map[int]bool{}, users: map[int]int{}}
 	srv.add(x)
 	return x, nil
 }
@@ -71,7 +73,45 @@ func (x *Export) Allow(pids ...int) {
 func (x *Export) Users() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.users
+	return x.count()
+}
+
+// count is Users, under x.mu.
+func (x *Export) count() int {
+	n := 0
+	for _, k := range x.users {
+		n += k
+	}
+	return n
+}
+
+// Importers are the pids of the processes that have it, in ascending order.
+func (x *Export) Importers() []int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Sorted(maps.Keys(x.users))
+}
+
+// MayGrow says whether a process that lives, but does not have one of these places, may still import it: one that is
+// allowed by its pid, or, if it is open to all, one of the run directory.
+func (x *Export) MayGrow(members []int) bool {
+	t := x.slot.dir.table
+	member := map[int]bool{}
+	for _, i := range members {
+		member[int(t.slot(i)[slotPID].Load())] = true
+	}
+	x.mu.Lock()
+	open, pids := x.open, slices.Collect(maps.Keys(x.pids))
+	x.mu.Unlock()
+	if open {
+		for i := range Slots {
+			if pid := int(t.slot(i)[slotPID].Load()); pid != 0 && !member[pid] && x.slot.dir.Alive(i) {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(pids, func(pid int) bool { return !member[pid] && exists(pid) })
 }
 
 // Close destroys the key. Importers keep what they have.
@@ -94,19 +134,21 @@ func (x *Export) admit(pid int) (f *os.File, status uint64) {
 		return nil, statusNoKey
 	case !x.open && !x.pids[pid]:
 		return nil, statusDenied
-	case x.users >= maxUsers:
+	case x.count() >= maxUsers:
 		return nil, statusTooMany
 	}
 	f, err := Duplicate(x.file)
 	if err != nil {
 		return nil, statusTooMany
 	}
-	x.users++
+	x.users[pid]++
 	return f, statusOK
 }
 
-func (x *Export) leave() {
+func (x *Export) leave(pid int) {
 	x.mu.Lock()
-	x.users--
-	x.mu.Unlock()
+	defer x.mu.Unlock()
+	if x.users[pid]--; x.users[pid] == 0 {
+		delete(x.users, pid)
+	}
 }

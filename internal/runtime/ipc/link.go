@@ -1,9 +1,12 @@
 package ipc
 
 import (
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"npu/internal/runtime/telemetry"
 )
 
 // links is what a slot knows of the processes that it shares events and notifies with.
@@ -35,6 +38,39 @@ func (s *Slot) Link(o int) {
 
 // Me is the number of this process.
 func (s *Slot) Me() int { return s.index }
+
+// PID is the process of place i, 0 if there is none.
+func (s *Slot) PID(i int) int { return int(s.dir.table.slot(i)[slotPID].Load()) }
+
+// Waits says in words what the process of place i waits for, as its telemetry page has it: what it is, then a line for
+// each stream that waits.
+func (s *Slot) Waits(i int) []string {
+	d := s.dir
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	who := fmt.Sprintf("process %d", s.PID(i))
+	f := d.file(i)
+	if f == nil {
+		return []string{who + " is gone"}
+	}
+	page, err := telemetry.Read(f)
+	if err != nil {
+		return []string{who + " cannot be looked at: " + err.Error()}
+	}
+	if page.Program != "" {
+		who += " (" + page.Program + ")"
+	}
+	var out []string
+	for _, st := range page.Streams {
+		if st.Waits != "" {
+			out = append(out, fmt.Sprintf("%s: stream %d waits for %s", who, st.ID, st.Waits))
+		}
+	}
+	if out == nil {
+		out = []string{who + " waits in a host thread"}
+	}
+	return out
+}
 
 // Epoch is a word that all processes share.
 func (s *Slot) Epoch() *atomic.Uint64 { return &s.dir.table[headEpoch] }

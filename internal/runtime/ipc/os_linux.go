@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -56,4 +57,10 @@ func held(f *os.File) bool {
 	}
 	unlock(f)
 	return false
+}
+
+// exists says whether there is a process of this pid.
+func exists(pid int) bool {
+	err := unix.Kill(pid, 0)
+	return err == nil || errors.Is(err, unix.EPERM)
 }

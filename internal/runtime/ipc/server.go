@@ -132,7 +132,7 @@ func (srv *server) talk(c *net.UnixConn) {
 		_ = c.SetDeadline(time.Time{})
 		_, _ = c.Read(buf[:]) // blocks until the importer lets go
 	}
-	x.leave()
+	x.leave(pid)
 }
 
 func (srv *server) close() {

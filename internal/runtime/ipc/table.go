@@ -35,7 +35,7 @@ const (
 	slotGeneration
 	slotPeerLow // the slots that share an event or a notify with this one
 	slotPeerHigh
-	slotClock // five words
+	slotClock // seven words
 )
 
 // ClockWords is how many words of its row a slot's scheduler has for itself.
