@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -111,6 +112,25 @@ func (o *benchOptions) check() error {
 	return nil
 }
 
+// benchPeer starts this program as the second process of a benchmark.
+func benchPeer() (*exec.Cmd, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return &exec.Cmd{Path: exe, Args: []string{os.Args[0], "bench-peer"}}, nil
+}
+
+func newBenchPeerCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:    "bench-peer",
+		Short:  "The second process of npu bench ipc, which starts it",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return bench.Peer(a.in, a.out) },
+	}
+}
+
 func runBench(ctx context.Context, o *benchOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -132,7 +152,7 @@ func runBench(ctx context.Context, o *benchOptions) error {
 			return err
 		}
 	}
-	opt := bench.Options{Chip: chip, Count: o.count, Duration: o.duration}
+	opt := bench.Options{Chip: chip, Count: o.count, Duration: o.duration, Peer: benchPeer}
 	var list []bench.Series
 	for _, f := range families {
 		opt.Progress = o.progress(f.Name)

@@ -55,6 +55,7 @@ offline models, profiling data, dumps and logs.`,
 		newTopCmd(a),
 		newPsCmd(a),
 		newBenchCmd(a),
+		newBenchPeerCmd(a),
 	)
 	for _, c := range commands(root) {
 		c.Args = usageArgs(c.Args)

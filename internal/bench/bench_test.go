@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +17,19 @@ import (
 	"npu/internal/sim/soc"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// peerEnv makes the test binary the second process of a benchmark.
+const peerEnv = "NPU_BENCH_TEST_PEER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(peerEnv) != "" {
+		if err := Peer(os.Stdin, os.Stdout); err != nil {
+			os.Stderr.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func options(t testing.TB) Options {
 	t.Helper()
@@ -23,7 +37,12 @@ func options(t testing.TB) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Options{Chip: chip, Count: 2, Duration: time.Millisecond}
+	again := func() (*exec.Cmd, error) {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), peerEnv+"=1")
+		return cmd, nil
+	}
+	return Options{Chip: chip, Count: 2, Duration: time.Millisecond, Peer: again}
 }
 
 // Every benchmark runs, its partner exists, and what must allocate nothing does not.
@@ -274,5 +293,30 @@ func TestPlot(t *testing.T) {
 		"channel-send 20.0 ns |##################\n"
 	if err != nil || got != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+	}
+}
+
+// What goes wrong in the second process is an error here, and no process stays.
+func TestPeer_fails(t *testing.T) {
+	o := options(t)
+	if _, err := startPeer(&o, t.TempDir()+"\x00/x"); err == nil || !strings.Contains(err.Error(), "second process") {
+		t.Error(err)
+	}
+	o.Peer = nil
+	if _, err := startPeer(&o, t.TempDir()); err == nil {
+		t.Error("nobody was started")
+	}
+	o = options(t)
+	p, err := startPeer(&o, t.TempDir()+"/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []string{"dance", "import x y", "import 1 00", ""} {
+		if _, err := p.ask("%s", c); err == nil {
+			t.Errorf("%q was done", c)
+		}
+	}
+	if err := p.close(); err != nil {
+		t.Error(err)
 	}
 }

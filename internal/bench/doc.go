@@ -10,10 +10,11 @@
 // It is no profiler of programs, and its figures are no figures of hardware: wall time is the cost of our code, device
 // time is the simulator's. The two are never added.
 //
-// A benchmark runs on the caller's goroutine; those with several threads start theirs and wait for them.
+// A benchmark runs on the caller's goroutine; those with several threads or processes start theirs and wait for them.
 package bench
 
 import (
+	"os/exec"
 	"time"
 
 	"npu/internal/sim/soc"
@@ -24,6 +25,9 @@ type Options struct {
 	Chip     *soc.Chip
 	Count    int           // rounds, a sample of each benchmark in each
 	Duration time.Duration // wall time of a benchmark in a round
+	// Peer starts this program again, as a process that runs Peer on its standard input and output. Only the benchmarks
+	// between processes need it.
+	Peer func() (*exec.Cmd, error)
 	// Progress, if not nil, is told before each round of a benchmark.
 	Progress func(done, total int, name string)
 }
