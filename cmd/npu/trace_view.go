@@ -71,32 +71,63 @@ func runTraceView(ctx context.Context, o *traceViewOptions) error {
 	if err != nil {
 		return err
 	}
-	name := viewName(o.files)
+	file, err := o.file()
+	if err != nil {
+		return err
+	}
 	switch {
 	case o.snapshot != "":
 		s.Theme = o.paint()
-		return o.read(ctx, o.files, func(t *trace.Trace) error {
-			return outfile.Write(o.snapshot, func(w io.Writer) error { return timeline.Picture(w, t, name, s) })
+		return o.frame(ctx, file, func(d *timeline.Data) error {
+			return outfile.Write(o.snapshot, func(w io.Writer) error { return timeline.Picture(w, d, s) })
 		})
 	case o.once || !o.outTTY || o.keys != "" || os.Getenv("TERM") == "dumb":
-		return o.read(ctx, o.files, func(t *trace.Trace) error { return timeline.Print(t, name, s) })
-	}
-	memory, err := parseSize(o.memory)
-	if err != nil {
-		return problem.Usagef("--mem %w", err)
-	}
-	options := load.Options{Memory: memory}
-	if !o.noCache {
-		options.Cache = cache.Default()
+		return o.frame(ctx, file, func(d *timeline.Data) error { return timeline.Print(d, s) })
 	}
 	for _, path := range o.files {
 		if _, err := os.Stat(path); err != nil {
 			return problem.Mark(problem.Damaged, err)
 		}
 	}
-	src := timeline.Open(name, func(ctx context.Context) (*trace.Trace, error) { return load.Paths(ctx, o.files, options) })
+	src := timeline.Open(file)
 	defer src.Close()
 	return timeline.Show(ctx, src, s)
+}
+
+// file is the trace to show, with its place in the cache.
+func (o *traceViewOptions) file() (timeline.File, error) {
+	memory, err := parseSize(o.memory)
+	if err != nil {
+		return timeline.File{}, problem.Usagef("--mem %w", err)
+	}
+	options := load.Options{Memory: memory}
+	f := timeline.File{Name: viewName(o.files)}
+	if !o.noCache {
+		options.Cache = cache.Default()
+		f.Keep = func() string { return options.Cache.Image(o.files) }
+		f.Kept = func() { _ = options.Cache.Prune() } // a cache that is too large only takes room
+	}
+	f.Load = func(ctx context.Context, tap func([]trace.Task)) (*trace.Trace, error) {
+		options := options
+		options.Tap = tap
+		return load.Paths(ctx, o.files, options)
+	}
+	return f, nil
+}
+
+// frame shows what could be read before it says what could not.
+func (o *traceViewOptions) frame(ctx context.Context, f timeline.File, show func(*timeline.Data) error) error {
+	d, damage := timeline.Read(ctx, f)
+	if d == nil {
+		return damage
+	}
+	if err := show(d); err != nil {
+		return err
+	}
+	if damage == nil && o.strict {
+		return incomplete(strings.Join(o.files, ", "), d.T)
+	}
+	return damage
 }
 
 // screen checks the flags.

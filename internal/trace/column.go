@@ -1,5 +1,7 @@
 package trace
 
+import "npu/internal/trace/image"
+
 const (
 	chunkBits = 12
 	chunkRows = 1 << chunkBits
@@ -84,4 +86,6 @@ type anyColumn interface {
 	seal()
 	trim()
 	permute(order []uint32)
+	save(w *image.Writer) SavedChunks
+	load(f *image.File, s SavedChunks, rows int) error
 }

@@ -3,48 +3,89 @@ package trace
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
-
-type taskKey struct {
-	device       uint16
-	stream, task uint32
-	thread       uint16
-}
 
 // Submissions gives for each host span the row of the task that it submitted, -1 for none. Task ids come again after
 // a wrap and in each replay of a graph, so the task is the first one of its id that the span's thread handed over at
 // or after the start of the span.
+//
+// The calls of a stream come nearly in the order of its tasks. So each stream keeps its tasks in a list of their own, and where
+// the task behind the last one found is not the one that is looked for, a search in it finds it.
 func (t *Trace) Submissions() []int32 {
-	type submit struct {
-		key  taskKey
-		at   int64
-		task int32
-	}
-	compare := func(a, b submit) int {
-		return cmp.Or(cmp.Compare(a.key.device, b.key.device), cmp.Compare(a.key.stream, b.key.stream),
-			cmp.Compare(a.key.task, b.key.task), cmp.Compare(a.key.thread, b.key.thread), cmp.Compare(a.at, b.at))
-	}
 	out := make([]int32, t.Spans.Len())
 	if len(out) == 0 {
 		return out
 	}
-	var list []submit
-	for i := range t.Tasks.Len() {
-		if thread := t.Tasks.Thread.At(i); thread != 0 {
-			k := taskKey{t.Tasks.Device.At(i), t.Tasks.Stream.At(i), t.Tasks.Task.At(i), thread}
-			list = append(list, submit{k, t.Tasks.Submit.At(i), int32(i)})
-		}
-	}
-	slices.SortFunc(list, compare)
-	for i, s := range t.Spans.All() {
+	streams := t.submitted()
+	var key streamKey
+	var s *submittedTasks
+	for i, c := range t.Spans.All() {
 		out[i] = -1
-		if s.Task == NoTask {
+		if c.Task == NoTask {
 			continue
 		}
-		want := submit{key: taskKey{s.Device, s.Stream, s.Task, s.Thread}, at: s.Start}
-		if at, _ := slices.BinarySearchFunc(list, want, compare); at < len(list) && list[at].key == want.key {
-			out[i] = list[at].task
+		if k := (streamKey{c.Device, c.Stream}); s == nil || k != key {
+			key, s = k, streams[k]
+		}
+		if s != nil {
+			out[i] = s.find(&t.Tasks, c)
 		}
 	}
 	return out
+}
+
+// submittedTasks is the tasks of a stream that a thread of the trace submitted, by id, thread and time of submission.
+type submittedTasks struct {
+	rows []int32
+	next int // behind the last one that was found
+}
+
+// submitted lists the tasks of each stream.
+func (t *Trace) submitted() map[streamKey]*submittedTasks {
+	streams := map[streamKey]*submittedTasks{}
+	var key streamKey
+	var s *submittedTasks
+	for i := range t.Tasks.Len() {
+		if t.Tasks.Thread.At(i) == 0 {
+			continue
+		}
+		if k := (streamKey{t.Tasks.Device.At(i), t.Tasks.Stream.At(i)}); s == nil || k != key {
+			key = k
+			if s = streams[k]; s == nil {
+				s = &submittedTasks{}
+				streams[k] = s
+			}
+		}
+		s.rows = append(s.rows, int32(i))
+	}
+	for _, s := range streams {
+		compare := func(a, b int32) int { return t.compareSubmits(int(a), int(b)) }
+		if !slices.IsSortedFunc(s.rows, compare) {
+			slices.SortStableFunc(s.rows, compare)
+		}
+	}
+	return streams
+}
+
+func (t *Trace) compareSubmits(i, j int) int {
+	k := &t.Tasks
+	return cmp.Or(cmp.Compare(k.Task.At(i), k.Task.At(j)), cmp.Compare(k.Thread.At(i), k.Thread.At(j)), cmp.Compare(k.Submit.At(i), k.Submit.At(j)))
+}
+
+// find gives the task that a call submitted; -1 for none.
+func (s *submittedTasks) find(k *Tasks, c *Span) int32 {
+	// place is the order of a row to the first that the call may have submitted.
+	place := func(row int32) int {
+		return cmp.Or(cmp.Compare(k.Task.At(int(row)), c.Task), cmp.Compare(k.Thread.At(int(row)), c.Thread), cmp.Compare(k.Submit.At(int(row)), c.Start))
+	}
+	i := s.next
+	if i >= len(s.rows) || place(s.rows[i]) < 0 || i > 0 && place(s.rows[i-1]) >= 0 {
+		i = sort.Search(len(s.rows), func(i int) bool { return place(s.rows[i]) >= 0 })
+	}
+	if i == len(s.rows) || k.Task.At(int(s.rows[i])) != c.Task || k.Thread.At(int(s.rows[i])) != c.Thread {
+		return -1
+	}
+	s.next = i + 1
+	return s.rows[i]
 }

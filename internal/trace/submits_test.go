@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -25,5 +26,38 @@ func TestSubmissions_taskIdsComeAgain(t *testing.T) {
 	want := []int32{0, 3, 1, -1, -1, -1, -1}
 	if got := r.Finish().Submissions(); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Every call gets the first task of its id that its thread handed over from its start on, as looking at all of them says.
+func TestSubmissions_any(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		r := NewRecorder()
+		for range 200 {
+			at := rng.Int64N(500)
+			r.Tasks([]Task{{Submit: at, Ready: at, Start: at, End: at + 1, Device: uint16(rng.IntN(2)), Stream: uint32(rng.IntN(3)), Task: uint32(rng.IntN(8)), Thread: uint16(rng.IntN(3))}})
+			r.Spans([]Span{{Start: rng.Int64N(500), Device: uint16(rng.IntN(2)), Stream: uint32(rng.IntN(3)), Task: uint32(rng.IntN(8)), Thread: uint16(1 + rng.IntN(2))}})
+		}
+		tr := r.Finish()
+		got := tr.Submissions()
+		for i, s := range tr.Spans.All() {
+			first := int64(-1)
+			for _, k := range tr.Tasks.All() {
+				if k.Thread == s.Thread && k.Device == s.Device && k.Stream == s.Stream && k.Task == s.Task && k.Submit >= s.Start && (first < 0 || k.Submit < first) {
+					first = k.Submit
+				}
+			}
+			have := int64(-1)
+			if got[i] >= 0 {
+				k := tr.Tasks.At(int(got[i]))
+				if have = k.Submit; k.Thread != s.Thread || k.Device != s.Device || k.Stream != s.Stream || k.Task != s.Task {
+					t.Fatalf("seed %d: call %+v has task %+v", seed, s, k)
+				}
+			}
+			if have != first {
+				t.Fatalf("seed %d: call %+v has a task handed over at %d, expected %d", seed, s, have, first)
+			}
+		}
 	}
 }

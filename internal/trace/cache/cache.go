@@ -69,6 +69,23 @@ func (c *Cache) Key(path string) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
+// Image is the path of the image (package image) that a view of the traces at paths keeps; empty when there is no place for one.
+func (c *Cache) Image(paths []string) string {
+	if c.Dir == "" {
+		return ""
+	}
+	all := Cache{Dir: c.Dir, Least: 1}
+	h := xxhash.New()
+	for _, path := range paths {
+		key := all.Key(path)
+		if key == "" {
+			return ""
+		}
+		fmt.Fprintln(h, key)
+	}
+	return filepath.Join(c.Dir, fmt.Sprintf("%016x.image", h.Sum64()))
+}
+
 // Get reads the entry key; nil when there is none, or none that can be read.
 func (c *Cache) Get(ctx context.Context, key string) *trace.Trace {
 	base := filepath.Join(c.Dir, key)
@@ -122,11 +139,11 @@ func (c *Cache) Put(key string, t *trace.Trace) error {
 	if err := outfile.Write(base+".json", func(w io.Writer) error { _, err := w.Write(source); return err }); err != nil {
 		return err
 	}
-	return c.prune()
+	return c.Prune()
 }
 
-// prune removes the oldest entries until the rest fits.
-func (c *Cache) prune() error {
+// Prune removes the oldest entries until the rest fits.
+func (c *Cache) Prune() error {
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil {
 		return err

@@ -61,3 +61,29 @@ func TestCache_oldEntriesGo(t *testing.T) {
 		t.Errorf("%v", entries)
 	}
 }
+
+// The path of an image goes by what is in the inputs and by their order.
+func TestCache_Image(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.npt"), filepath.Join(dir, "b.npt")
+	for _, p := range []string{a, b} {
+		if err := os.WriteFile(p, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := Cache{Dir: filepath.Join(dir, "cache")}
+	one := c.Image([]string{a})
+	if one == "" || c.Image([]string{a}) != one || filepath.Dir(one) != c.Dir {
+		t.Errorf("path %q", one)
+	}
+	seen := map[string]bool{one: true, c.Image([]string{a, b}): true, c.Image([]string{b, a}): true}
+	if err := os.WriteFile(a, []byte("xy"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if seen[c.Image([]string{a})] = true; len(seen) != 4 {
+		t.Errorf("%d paths, expected 4", len(seen))
+	}
+	if c.Image([]string{filepath.Join(dir, "none")}) != "" || new(Cache).Image([]string{a}) != "" {
+		t.Error("a path for what is not there, or without a place")
+	}
+}

@@ -88,17 +88,22 @@ type lane struct {
 }
 
 type builder struct {
-	rows  map[laneKey]*row
-	count int32
+	rows   map[laneKey]*row
+	recent [64]*row // of the rows: a trace has few, and they come again and again
+	count  int32
 }
 
 // place puts a slice on the first lane that is free at start. On a host thread a slice may also lie within another,
 // as a call within a call does. Slices come by start.
 func (b *builder) place(key laneKey, start, end int64) int32 {
-	r := b.rows[key]
-	if r == nil {
-		r = &row{key: key}
-		b.rows[key] = r
+	near := &b.recent[(key.id+uint32(key.device)*7+uint32(key.of)*31)%uint32(len(b.recent))]
+	r := *near
+	if r == nil || r.key != key {
+		if r = b.rows[key]; r == nil {
+			r = &row{key: key}
+			b.rows[key] = r
+		}
+		*near = r
 	}
 	for i := range r.lanes {
 		if l := &r.lanes[i]; l.fits(start, end, key.of == Thread) {

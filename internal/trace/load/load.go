@@ -32,6 +32,9 @@ type Options struct {
 	Memory  int64 // bytes for what is read at once of a directory with many parts; 0 for 4 GiB
 	Workers int   // parts that are read at once; 0 for one a processor
 
+	// Tap sees the tasks of a single capture as they are read, by time on each stream; other formats are shown when all is read.
+	Tap func(rows []trace.Task)
+
 	Cache cache.Cache // keeps what took long to read; without a Dir nothing is kept
 }
 
@@ -55,7 +58,7 @@ func Read(ctx context.Context, path string, o Options) (*trace.Trace, error) {
 	if st.IsDir() {
 		t, err = directory(ctx, path, o)
 	} else {
-		t, err = file(ctx, path, nil, 0)
+		t, err = tapped(ctx, path, o.Tap)
 	}
 	if key != "" && err == nil {
 		_ = o.Cache.Put(key, t) // a full disk only makes the next time as slow as this one
@@ -63,11 +66,28 @@ func Read(ctx context.Context, path string, o Options) (*trace.Trace, error) {
 	return t, err
 }
 
+// tapped is as file, with a tap for captures.
+func tapped(ctx context.Context, path string, tap func(rows []trace.Task)) (*trace.Trace, error) {
+	if tap == nil || !strings.HasSuffix(path, npt.Suffix) {
+		return file(ctx, path, nil, 0)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, problem.Mark(problem.Damaged, err)
+	}
+	defer f.Close()
+	rec := trace.NewRecorder()
+	rec.Tap(tap)
+	t, err := npt.ReadInto(&reader{ctx, f}, rec)
+	return t, named(path, err)
+}
+
 // Paths reads several traces and makes one of them.
 func Paths(ctx context.Context, paths []string, o Options) (*trace.Trace, error) {
 	if len(paths) == 1 {
 		return Read(ctx, paths[0], o)
 	}
+	o.Tap = nil
 	var parts []merge.Part
 	var errs []error
 	for _, path := range paths {

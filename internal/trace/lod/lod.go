@@ -25,6 +25,9 @@ import (
 
 const fan = 16
 
+// blockBytes is the size of a block.
+const blockBytes = 56
+
 // Lane is the index of one lane.
 type Lane struct {
 	t      *trace.Trace

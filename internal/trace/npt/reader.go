@@ -31,9 +31,12 @@ func Open(path string) (*trace.Trace, error) {
 // Read reads a capture. Where it is damaged or was cut short, Read gives the trace up to the last complete chunk and a
 // problem.Damaged error with the offset and the number of good records. The trace is nil only when the file is no
 // capture, or of a later version. Memory stays in proportion to what r holds, whatever the lengths in it claim.
-func Read(r io.Reader) (*trace.Trace, error) {
+func Read(r io.Reader) (*trace.Trace, error) { return ReadInto(r, trace.NewRecorder()) }
+
+// ReadInto is as Read, by way of a recorder that is empty: one that has a tap, say, or a limit.
+func ReadInto(r io.Reader, out *trace.Recorder) (*trace.Trace, error) {
 	d := reader{
-		in: bufio.NewReaderSize(r, 1<<16), out: trace.NewRecorder(), strings: 1, accounts: 1,
+		in: bufio.NewReaderSize(r, 1<<16), out: out, strings: 1, accounts: 1,
 		full: make(chan *batch, inFlight), free: make(chan *batch, inFlight),
 	}
 	var err error

@@ -3,7 +3,12 @@ package timeline
 import (
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
 
 	"npu/internal/trace/gen"
 	"npu/internal/tui/theme"
@@ -48,4 +53,36 @@ func BenchmarkNewData(b *testing.B) {
 		NewData(t, "big.npt")
 	}
 	b.ReportMetric(float64(t.Tasks.Len()+t.Spans.Len())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
+
+// From opening the image of a trace to its first frame, at the size of a large terminal. The budget is 0.5 s.
+func BenchmarkFirstFrame(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "big.image")
+	d := Finished(gen.Trace(gen.Options{Tasks: *benchTasks, Devices: 4, Streams: 6}), "big.npt")
+	if err := d.save(b.Context(), path); err != nil {
+		b.Fatal(err)
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	index := int64(0)
+	for _, l := range d.Lanes {
+		if l.index != nil {
+			index += l.index.Bytes()
+		}
+	}
+	for b.Loop() {
+		src := Open(File{Name: "big.npt", Keep: func() string { return path }})
+		m := newModel(src, theme.New(theme.True, false, theme.Braille))
+		m.Update(tea.WindowSizeMsg{Width: 200, Height: 60})
+		if view := m.View(); !strings.Contains(view, "Stream 1") {
+			b.Fatal(view)
+		}
+		b.StopTimer()
+		src.Close()
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(st.Size())/float64(d.T.Tasks.Len()), "file-B/task")
+	b.ReportMetric(float64(index)/float64(d.T.Tasks.Len()), "index-B/task")
 }

@@ -10,70 +10,104 @@ import (
 
 // counts is the statistics of a piece of time: what ran in it, cut to it, and why streams stood still.
 type counts struct {
-	from, to int64
-	ops      []opCount // by time, the longest first
-	tasks    int
-	busy     int64 // of all tasks that occupied an engine
-	idle     stats.Idle
-	engines  []engineCount
-	devices  []*deviceCount
+	From, To int64
+	Ops      []opCount // by time, the longest first
+	Tasks    int
+	Busy     int64 // of all tasks that occupied an engine
+	Idle     stats.Idle
+	Engines  []engineCount
+	Devices  []*deviceCount
+	Flame    *flame
 }
 
 type opCount struct {
-	name       string
-	count      int
-	total, top int64
-	row        int // the longest
+	Name       string
+	Count      int
+	Total, Top int64
+	Row        int // the longest
 }
 
 type engineCount struct {
-	lane *Lane
-	busy int64
+	Lane int // of Data.Lanes
+	Busy int64
 }
 
-// count looks at every task between two times. It runs beside the screen.
-func count(d *Data, from, to int64) *counts {
-	c := &counts{from: from, to: to, devices: devices(d, from, to)}
+// all is the statistics of the whole trace.
+func (d *Data) all() *counts {
+	d.counting.Lock()
+	defer d.counting.Unlock()
+	if d.counted == nil {
+		d.counted = count(d, d.From, d.To, nil)
+	}
+	return d.counted
+}
+
+// count is the statistics of a piece of time, which the trace has ready for the whole of it.
+func (d *Data) count(from, to int64, stop func() bool) *counts {
+	if from == d.From && to == d.To {
+		return d.all()
+	}
+	return count(d, from, to, stop)
+}
+
+// count looks at every task between two times. It runs beside the screen. It gives nil when stop, which may be nil, says that
+// nobody waits for it any more.
+func count(d *Data, from, to int64, stop func() bool) *counts {
+	c := &counts{From: from, To: to, Devices: devices(d, from, to), Flame: &flame{}}
 	ops := make([]opCount, len(d.T.Strings))
 	kinds := [256]opCount{}
-	for _, l := range d.Lanes {
+	for n, l := range d.Lanes {
 		if l.Kind == Engine {
-			c.engines = append(c.engines, engineCount{l, l.index.Busy(from, to)})
+			c.Engines = append(c.Engines, engineCount{n, l.index.Busy(from, to)})
 		}
-		if l.Kind != Stream {
-			continue
+		if l.Kind == Stream && !c.stream(d, l, ops, kinds[:], stop) {
+			return nil
 		}
-		i, j := l.index.Within(from, to)
-		free, some := int64(0), i > 0
-		if some {
-			free = l.index.End(i - 1)
-		}
-		for ; i < j; i++ {
-			row := l.index.Row(i)
-			k := d.T.Tasks.At(row)
-			if !some {
-				free, some = k.Submit, true
-			}
-			if k.Flags&trace.FlagPart == 0 {
-				c.add(&k, row, ops, kinds[:], d)
-				c.idle = sum(c.idle, clip(stats.Waited(&k, free), max(free, from), min(k.End, to)))
-			}
-			free = max(free, k.End)
-		}
+	}
+	if !c.flames(d, stop) {
+		return nil
 	}
 	for _, list := range [][]opCount{ops, kinds[:]} {
 		for _, o := range list {
-			if o.count > 0 {
-				c.ops = append(c.ops, o)
+			if o.Count > 0 {
+				c.Ops = append(c.Ops, o)
 			}
 		}
 	}
-	slices.SortStableFunc(c.ops, func(a, b opCount) int { return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name)) })
+	slices.SortStableFunc(c.Ops, func(a, b opCount) int { return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name)) })
 	return c
 }
 
+// often is after how many rows a count looks whether it is still wanted.
+const often = 1 << 16
+
+// stream counts the tasks of a stream.
+func (c *counts) stream(d *Data, l *Lane, ops, kinds []opCount, stop func() bool) bool {
+	i, j := l.index.Within(c.From, c.To)
+	free, some := int64(0), i > 0
+	if some {
+		free = l.index.End(i - 1)
+	}
+	for ; i < j; i++ {
+		if i%often == 0 && stop != nil && stop() {
+			return false
+		}
+		row := l.index.Row(i)
+		k := d.T.Tasks.At(row)
+		if !some {
+			free, some = k.Submit, true
+		}
+		if k.Flags&trace.FlagPart == 0 {
+			c.add(&k, row, ops, kinds, d)
+			c.Idle = sum(c.Idle, clip(stats.Waited(&k, free), max(free, c.From), min(k.End, c.To)))
+		}
+		free = max(free, k.End)
+	}
+	return true
+}
+
 func (c *counts) add(k *trace.Task, row int, ops, kinds []opCount, d *Data) {
-	c.tasks++
+	c.Tasks++
 	if k.Kind.Envelope() {
 		return
 	}
@@ -81,20 +115,20 @@ func (c *counts) add(k *trace.Task, row int, ops, kinds []opCount, d *Data) {
 	if k.Op != 0 && int(k.Op) < len(ops) {
 		o = &ops[k.Op]
 	}
-	if o.count == 0 {
-		if o.name = d.T.String(k.Op); o.name == "" {
-			o.name = k.Kind.String()
+	if o.Count == 0 {
+		if o.Name = d.T.String(k.Op); o.Name == "" {
+			o.Name = k.Kind.String()
 		}
-		o.row = row
+		o.Row = row
 	}
-	ns := min(k.End, c.to) - max(k.Start, c.from)
-	o.count++
-	o.total += ns
-	if ns > o.top {
-		o.top, o.row = ns, row
+	ns := min(k.End, c.To) - max(k.Start, c.From)
+	o.Count++
+	o.Total += ns
+	if ns > o.Top {
+		o.Top, o.Row = ns, row
 	}
 	if k.Engine != trace.EngineNone {
-		c.busy += ns
+		c.Busy += ns
 	}
 }
 

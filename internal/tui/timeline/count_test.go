@@ -14,22 +14,22 @@ import (
 func TestCount_whole(t *testing.T) {
 	for _, tr := range []*trace.Trace{job(), gen.Trace(gen.Options{Tasks: 4000, Devices: 3})} {
 		d := NewData(tr, "x")
-		c, want := count(d, d.From, d.To), stats.New(tr)
-		if c.busy != want.BusyNs || c.idle.EventNs != want.Idle.EventNs || c.idle.EngineNs != want.Idle.EngineNs || c.idle.HostNs != want.Idle.HostNs {
-			t.Errorf("busy %d, idle %+v; expected %d, %+v", c.busy, c.idle, want.BusyNs, want.Idle)
+		c, want := count(d, d.From, d.To, nil), stats.New(tr)
+		if c.Busy != want.BusyNs || c.Idle.EventNs != want.Idle.EventNs || c.Idle.EngineNs != want.Idle.EngineNs || c.Idle.HostNs != want.Idle.HostNs {
+			t.Errorf("busy %d, idle %+v; expected %d, %+v", c.Busy, c.Idle, want.BusyNs, want.Idle)
 		}
-		if len(c.ops) != len(want.OpTypes) {
-			t.Fatalf("%d operators, expected %d", len(c.ops), len(want.OpTypes))
+		if len(c.Ops) != len(want.OpTypes) {
+			t.Fatalf("%d operators, expected %d", len(c.Ops), len(want.OpTypes))
 		}
-		for i, o := range c.ops {
-			if w := want.OpTypes[i]; o.name != w.Name || int64(o.count) != w.Count || o.total != w.TotalNs || o.top != w.MaxNs {
+		for i, o := range c.Ops {
+			if w := want.OpTypes[i]; o.Name != w.Name || int64(o.Count) != w.Count || o.Total != w.TotalNs || o.Top != w.MaxNs {
 				t.Errorf("%+v, expected %+v", o, w)
 			}
 		}
-		for i, got := range c.devices {
+		for i, got := range c.Devices {
 			w := want.Devices[i]
-			if got.compute.ns != w.ComputeNs || got.comm.ns != w.CommNs || got.exposed() != w.ExposedNs {
-				t.Errorf("device %d: %+v, expected %+v", got.device, got, w)
+			if got.Compute.Ns != w.ComputeNs || got.Comm.Ns != w.CommNs || got.exposed() != w.ExposedNs {
+				t.Errorf("device %d: %+v, expected %+v", got.Device, got, w)
 			}
 		}
 	}
@@ -42,12 +42,12 @@ func TestCount_halves(t *testing.T) {
 		from := rapid.Int64Range(d.From, d.To-2).Draw(rt, "from")
 		to := rapid.Int64Range(from+2, d.To).Draw(rt, "to")
 		mid := from + (to-from)/2
-		a, b, c := count(d, from, mid), count(d, mid, to), count(d, from, to)
-		if a.busy+b.busy != c.busy {
-			rt.Fatalf("busy %d and %d, together %d", a.busy, b.busy, c.busy)
+		a, b, c := count(d, from, mid, nil), count(d, mid, to, nil), count(d, from, to, nil)
+		if a.Busy+b.Busy != c.Busy {
+			rt.Fatalf("busy %d and %d, together %d", a.Busy, b.Busy, c.Busy)
 		}
-		for i := range c.devices {
-			if x, y, z := a.devices[i], b.devices[i], c.devices[i]; x.compute.ns+y.compute.ns != z.compute.ns || x.free+y.free != z.free {
+		for i := range c.Devices {
+			if x, y, z := a.Devices[i], b.Devices[i], c.Devices[i]; x.Compute.Ns+y.Compute.Ns != z.Compute.Ns || x.Free+y.Free != z.Free {
 				rt.Fatalf("device %d: %+v and %+v, together %+v", i, x, y, z)
 			}
 		}

@@ -50,7 +50,7 @@ type Group struct {
 }
 
 // Data is a trace with everything that its picture needs. It is not changed once made, but for
-// the arrows, which link finds.
+// the arrows, which link finds, and the statistics of the whole.
 type Data struct {
 	Name     string // of the file
 	T        *trace.Trace
@@ -58,6 +58,7 @@ type Data struct {
 	Lanes    []*Lane
 	From, To int64 // first start and last end
 	Note     string
+	coarse   int              // tasks read so far, when slices stand for several tasks each; else 0
 	widest   int              // columns of the longest name of a lane
 	ranks    []trace.StringID // operator types and call names by total time, the longest first
 	rankOf   map[trace.StringID]int
@@ -65,6 +66,8 @@ type Data struct {
 	streams  []*Lane // by lane of the layout, of streams and engines
 	calls    [][]*Lane
 	found    atomic.Pointer[flow.Arrows] // nil until link has found them
+	counting sync.Mutex
+	counted  *counts // of the whole trace; nil until it is asked for
 }
 
 // NewData indexes t.
@@ -225,6 +228,10 @@ func (d *Data) rank() {
 		}
 	}
 	slices.SortStableFunc(d.ranks, func(a, b trace.StringID) int { return cmp.Compare(sums[b], sums[a]) })
+	d.rankPlaces()
+}
+
+func (d *Data) rankPlaces() {
 	d.rankOf = map[trace.StringID]int{}
 	for i, id := range d.ranks {
 		d.rankOf[id] = i

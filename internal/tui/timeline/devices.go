@@ -11,27 +11,27 @@ import (
 
 // deviceCount is what a device did in a piece of time.
 type deviceCount struct {
-	device        uint16
-	compute, comm union // time in which at least one kernel, one collective operation ran
-	either        union
-	free          int64 // neither
+	Device        uint16
+	Compute, Comm union // time in which at least one kernel, one collective operation ran
+	Either        union
+	Free          int64 // neither
 }
 
 // exposed is communication with no kernel beside it.
-func (d *deviceCount) exposed() int64 { return d.either.ns - d.compute.ns }
+func (d *deviceCount) exposed() int64 { return d.Either.Ns - d.Compute.Ns }
 
 // union is the time that is covered by spans that come by start.
 type union struct {
-	to, ns int64
-	some   bool
+	To, Ns int64
+	Some   bool
 }
 
 func (u *union) add(from, to int64) {
-	if u.some {
-		from = max(from, u.to)
+	if u.Some {
+		from = max(from, u.To)
 	}
 	if to > from {
-		u.ns, u.to, u.some = u.ns+to-from, to, true
+		u.Ns, u.To, u.Some = u.Ns+to-from, to, true
 	}
 }
 
@@ -44,7 +44,7 @@ func devices(d *Data, from, to int64) []*deviceCount {
 			continue
 		}
 		if byID[l.Device] == nil {
-			byID[l.Device] = &deviceCount{device: l.Device}
+			byID[l.Device] = &deviceCount{Device: l.Device}
 		}
 		if i := l.index.From(from); i > 0 && l.index.End(i-1) > from {
 			early = append(early, l.index.Row(i-1))
@@ -59,11 +59,11 @@ func devices(d *Data, from, to int64) []*deviceCount {
 		}
 		c, a, b := byID[t.Device.At(row)], max(t.Start.At(row), from), min(t.End.At(row), to)
 		if kind == trace.Communication {
-			c.comm.add(a, b)
+			c.Comm.add(a, b)
 		} else {
-			c.compute.add(a, b)
+			c.Compute.add(a, b)
 		}
-		c.either.add(a, b)
+		c.Either.add(a, b)
 	}
 	for _, row := range early {
 		add(row)
@@ -75,7 +75,7 @@ func devices(d *Data, from, to int64) []*deviceCount {
 	var out []*deviceCount
 	for _, id := range sortedKeys(byID) {
 		c := byID[id]
-		c.free = to - from - c.either.ns
+		c.Free = to - from - c.Either.Ns
 		out = append(out, c)
 	}
 	return out
@@ -101,8 +101,8 @@ func (m *model) drawDevices(a cell.Area) {
 		a.Text(0, 0, theme.Dim, "counting"+more)
 		return
 	}
-	list := m.counts.devices
-	here := slices.IndexFunc(list, func(c *deviceCount) bool { return m.deviceGroup(c.device) == m.group })
+	list := m.counts.Devices
+	here := slices.IndexFunc(list, func(c *deviceCount) bool { return m.deviceGroup(c.Device) == m.group })
 	top := max(0, min(here-(a.H-2)/2, len(list)-(a.H-1)))
 	names := max(a.W-4*11, 10)
 	a.Text(0, 0, theme.Head, "device")
@@ -114,14 +114,14 @@ func (m *model) drawDevices(a cell.Area) {
 		if top+y == here {
 			role, sign = theme.Strong, "▸"
 		}
-		a.Text(0, y+1, role, sign+cell.Cut(m.d.T.DeviceName(c.device), names-2, more))
-		for i, ns := range []int64{c.compute.ns, c.comm.ns, c.exposed(), c.free} {
+		a.Text(0, y+1, role, sign+cell.Cut(m.d.T.DeviceName(c.Device), names-2, more))
+		for i, ns := range []int64{c.Compute.Ns, c.Comm.Ns, c.exposed(), c.Free} {
 			text := dur(ns)
 			a.Text(names+11*(i+1)-cell.Width(text), y+1, role, text)
 		}
 	}
 	if late := latest(list); late != nil && len(list)+1 < a.H {
-		a.Text(0, a.H-1, theme.Warn, fmt.Sprintf("%s has least exposed communication: the others wait for it.", m.d.T.DeviceName(late.device)))
+		a.Text(0, a.H-1, theme.Warn, fmt.Sprintf("%s has least exposed communication: the others wait for it.", m.d.T.DeviceName(late.Device)))
 	}
 }
 

@@ -52,7 +52,7 @@ func TestDocs_pictures(t *testing.T) {
 		"search": {small, "wwwww/softmax<enter>", 110, 26, false, ByType},
 	} {
 		var b bytes.Buffer
-		err := Picture(&b, p.t, "small.npt", Screen{Keys: p.keys, W: p.w, H: p.h, Colour: p.by, Theme: theme.New(theme.True, p.light, theme.Braille)})
+		err := Picture(&b, Finished(p.t, "small.npt"), Screen{Keys: p.keys, W: p.w, H: p.h, Colour: p.by, Theme: theme.New(theme.True, p.light, theme.Braille)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -93,6 +93,12 @@ func (m *model) drawHead(a cell.Area) {
 	if m.d.Note != "" {
 		right = "! damaged, " + right
 	}
+	switch says := m.src.Says(); {
+	case m.d.coarse > 0:
+		right = fmt.Sprintf("coarse: %d tasks so far, %s", m.d.coarse, says)
+	case says != "":
+		right = says
+	}
 	if n := len(m.hidden); n > 0 {
 		right = fmt.Sprintf("%d lanes hidden, ", n) + right
 	}

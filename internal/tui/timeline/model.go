@@ -3,6 +3,7 @@ package timeline
 import (
 	"regexp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -82,8 +83,9 @@ type model struct {
 	scrol int // of the help
 
 	counts  *counts
-	counted int // what counts belongs to
-	seq     int // grows with each change of what is to be counted
+	counted int          // what counts belongs to
+	seq     int          // grows with each change of what is to be counted
+	latest  atomic.Int64 // seq for those that count in the background
 
 	message string
 	until   time.Time
@@ -92,6 +94,7 @@ type model struct {
 	failure error
 	clip    string // goes out with the next frame
 
+	touched     bool // a key was pressed: what it chose is carried over to the next picture of the trace
 	mouseOff    bool
 	interrupted bool
 }
@@ -110,15 +113,30 @@ func (m *model) take() {
 	if d == nil || m.d == d {
 		return
 	}
+	old := m.d
 	m.d, m.dirty = d, true
-	m.from, m.to, m.cur = d.From, d.To, d.From
-	m.fold()
-	m.arrange()
-	m.stand(m.best())
-	if ix := m.at.lane; ix != nil && ix.index != nil && ix.index.Len() > 0 {
-		m.cur = min(ix.index.Start(0), m.to-1)
+	if old != nil && m.touched {
+		whole := m.from <= old.From && m.to >= old.To
+		m.carry(old)
+		m.arrange()
+		if m.find != nil {
+			_ = m.search(m.said)
+		}
+		if whole {
+			m.from, m.to = d.From, d.To
+		}
+		m.cur = min(max(m.cur, m.from), m.to-1)
+		m.stand(m.here())
+	} else {
+		m.from, m.to, m.cur = d.From, d.To, d.From
+		m.fold()
+		m.arrange()
+		m.stand(m.best())
+		if ix := m.at.lane; ix != nil && ix.index != nil && ix.index.Len() > 0 {
+			m.cur = min(ix.index.Start(0), m.to-1)
+		}
+		m.resolve()
 	}
-	m.resolve()
 	if d.Note != "" {
 		m.say(d.Note)
 	}
@@ -163,8 +181,11 @@ func (m *model) Init() tea.Cmd { return tea.Batch(m.tick(), m.count()) }
 
 func (m *model) tick() tea.Cmd {
 	d := 500 * time.Millisecond
-	if m.d == nil {
+	switch {
+	case m.d == nil:
 		d = 50 * time.Millisecond
+	case m.src.Says() != "":
+		d = 100 * time.Millisecond
 	}
 	return tea.Tick(d, func(time.Time) tea.Msg { return tick{} })
 }
@@ -184,6 +205,7 @@ func (m *model) count() tea.Cmd {
 		return nil
 	}
 	seq := m.seq
+	m.latest.Store(int64(seq))
 	return tea.Tick(80*time.Millisecond, func(time.Time) tea.Msg { return countNow(seq) })
 }
 
@@ -212,7 +234,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.failure != nil && m.d == nil {
 			return m, tea.Quit
 		}
-		m.dirty = m.dirty || m.d == nil || m.message != "" && !m.now().Before(m.until)
+		m.dirty = m.dirty || m.src.Says() != "" || m.message != "" && !m.now().Before(m.until)
 		if had == nil {
 			return m, tea.Batch(m.tick(), m.count())
 		}
@@ -221,19 +243,22 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if int(msg) == m.seq {
 			d, seq := m.d, m.seq
 			from, to := m.measured()
-			return m, func() tea.Msg { return countedNow{seq, count(d, from, to)} }
+			stop := func() bool { return m.latest.Load() != int64(seq) }
+			return m, func() tea.Msg { return countedNow{seq, d.count(from, to, stop)} }
 		}
 	case countedNow:
-		if msg.seq == m.seq {
+		if msg.seq == m.seq && msg.c != nil {
 			m.counts, m.counted, m.dirty = msg.c, msg.seq, true
 		}
 	case tea.ResumeMsg:
 		m.dirty = true
 	case tea.MouseMsg:
+		m.touched = true
 		m.mouse(msg)
 		m.dirty = true
 		return m, m.count()
 	case tea.KeyMsg:
+		m.touched = true
 		var cmds []tea.Cmd
 		for _, k := range keys.Split(msg) {
 			cmds = append(cmds, m.key(k))
@@ -248,7 +273,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *model) settle() {
 	if m.d != nil && m.counted != m.seq {
 		from, to := m.measured()
-		m.counts, m.counted, m.dirty = count(m.d, from, to), m.seq, true
+		m.counts, m.counted, m.dirty = m.d.count(from, to, nil), m.seq, true
 	}
 }
 

@@ -113,9 +113,9 @@ func (m *model) statisticsLine() string {
 	if !m.fresh() {
 		return "counting" + more
 	}
-	text := fmt.Sprintf("%d tasks, busy %s", m.counts.tasks, dur(m.counts.busy))
-	for _, o := range m.counts.ops[:min(3, len(m.counts.ops))] {
-		text += fmt.Sprintf("; %s %s", o.name, dur(o.total))
+	text := fmt.Sprintf("%d tasks, busy %s", m.counts.Tasks, dur(m.counts.Busy))
+	for _, o := range m.counts.Ops[:min(3, len(m.counts.Ops))] {
+		text += fmt.Sprintf("; %s %s", o.Name, dur(o.Total))
 	}
 	return text
 }
@@ -128,7 +128,7 @@ func (m *model) drawStatistics(a cell.Area) {
 	from, to := m.measured()
 	title += " " + dur(to-from)
 	if m.fresh() {
-		remark = fmt.Sprintf("%d tasks", m.counts.tasks)
+		remark = fmt.Sprintf("%d tasks", m.counts.Tasks)
 	}
 	in := widget.Box(a, title, remark, false)
 	if !m.fresh() {
@@ -141,7 +141,7 @@ func (m *model) drawStatistics(a cell.Area) {
 	if in.H < 2 {
 		return
 	}
-	drawOperators(in, m.counts.ops)
+	drawOperators(in, m.counts.Ops)
 }
 
 // drawOperators is the table of operators; the mean goes where there is little room.
@@ -150,10 +150,10 @@ func drawOperators(a cell.Area, ops []opCount) {
 		head string
 		of   func(*opCount) string
 	}{
-		{"count", func(o *opCount) string { return fmt.Sprint(o.count) }},
-		{"total", func(o *opCount) string { return dur(o.total) }},
-		{"longest", func(o *opCount) string { return dur(o.top) }},
-		{"mean", func(o *opCount) string { return dur(o.total / int64(o.count)) }},
+		{"count", func(o *opCount) string { return fmt.Sprint(o.Count) }},
+		{"total", func(o *opCount) string { return dur(o.Total) }},
+		{"longest", func(o *opCount) string { return dur(o.Top) }},
+		{"mean", func(o *opCount) string { return dur(o.Total / int64(o.Count)) }},
 	}
 	if a.W < 64 {
 		columns = columns[:3]
@@ -164,7 +164,7 @@ func drawOperators(a cell.Area, ops []opCount) {
 		a.Text(names+11*(i+1)-len(c.head), 0, theme.Head, c.head)
 	}
 	for y, o := range ops[:min(len(ops), a.H-1)] {
-		a.Text(0, y+1, theme.Text, cell.Cut(o.name, names-1, more))
+		a.Text(0, y+1, theme.Text, cell.Cut(o.Name, names-1, more))
 		for i, c := range columns {
 			text := c.of(&o)
 			a.Text(names+11*(i+1)-cell.Width(text), y+1, theme.Text, text)
@@ -174,7 +174,7 @@ func drawOperators(a cell.Area, ops []opCount) {
 
 // drawIdle says why streams stood still, the main cause first, and returns the next free line.
 func (m *model) drawIdle(a cell.Area) int {
-	i := m.counts.idle
+	i := m.counts.Idle
 	type part struct {
 		name string
 		ns   int64
@@ -200,11 +200,12 @@ func (m *model) drawEngines(a cell.Area, y int) int {
 	}
 	x := a.Text(1, y, theme.Dim, "busy: ")
 	some := false
-	for _, e := range m.counts.engines {
-		if e.lane.Group != m.group && m.d.Groups[m.group].Lanes[0].Kind != Host {
+	for _, e := range m.counts.Engines {
+		l := m.d.Lanes[e.Lane]
+		if l.Group != m.group && m.d.Groups[m.group].Lanes[0].Kind != Host {
 			continue
 		}
-		text := fmt.Sprintf("%s %.0f%%", e.lane.Name, share(e.busy, m.counts.to-m.counts.from))
+		text := fmt.Sprintf("%s %.0f%%", l.Name, share(e.Busy, m.counts.To-m.counts.From))
 		if some {
 			text = ", " + text
 		}

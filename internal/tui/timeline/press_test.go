@@ -75,7 +75,7 @@ func TestKeys(t *testing.T) {
 		{"/(<enter>", func(m *model) bool { return strings.Contains(m.message, "missing closing") }},
 		{"/conv<esc>", func(m *model) bool { return m.find == nil && m.ask == askNothing }},
 		{"/conv<enter><esc>", func(m *model) bool { return m.find == nil }},
-		{"v..v", func(m *model) bool { return m.ranged && !m.open && m.counts.tasks > 0 && m.counts.to == 60_500 }},
+		{"v..v", func(m *model) bool { return m.ranged && !m.open && m.counts.Tasks > 0 && m.counts.To == 60_500 }},
 		{"v.<esc>", func(m *model) bool { return !m.ranged }},
 		{"ma..", func(m *model) bool { return strings.Contains(m.delta(), "Δa 39.5 µs") }},
 		{"ma..'a", func(m *model) bool { return m.cur == m.marks['a'] }},

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/term"
 
 	"npu/internal/problem"
-	"npu/internal/trace"
 	"npu/internal/tui/svg"
 	"npu/internal/tui/theme"
 )
@@ -64,9 +63,7 @@ func (s still) Says() string           { return "" }
 func (s still) Close()                 {}
 
 // Frame is the screen as text after o.Keys were pressed.
-func Frame(t *trace.Trace, name string, o Screen) (string, error) {
-	d := NewData(t, name)
-	d.link()
+func Frame(d *Data, o Screen) (string, error) {
 	m := newModel(still{d}, o.Theme)
 	m.w, m.h, m.colour = o.W, o.H, o.Colour
 	m.resolve()
@@ -83,8 +80,8 @@ func Frame(t *trace.Trace, name string, o Screen) (string, error) {
 }
 
 // Print writes one frame as text, and a line break.
-func Print(t *trace.Trace, name string, o Screen) error {
-	text, err := Frame(t, name, o)
+func Print(d *Data, o Screen) error {
+	text, err := Frame(d, o)
 	if err != nil {
 		return err
 	}
@@ -93,12 +90,12 @@ func Print(t *trace.Trace, name string, o Screen) error {
 }
 
 // Picture writes one frame as SVG.
-func Picture(w io.Writer, t *trace.Trace, name string, o Screen) error {
-	text, err := Frame(t, name, o)
+func Picture(w io.Writer, d *Data, o Screen) error {
+	text, err := Frame(d, o)
 	if err != nil {
 		return err
 	}
-	return svg.Write(w, text, svg.Options{Light: o.Theme.Light, Title: "npu trace view " + name})
+	return svg.Write(w, text, svg.Options{Light: o.Theme.Light, Title: "npu trace view " + d.Name})
 }
 
 // namedKeys are those that no letter stands for.

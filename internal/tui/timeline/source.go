@@ -2,32 +2,88 @@ package timeline
 
 import (
 	"context"
+	"errors"
+	"os"
 	"sync"
 	"time"
 
 	"npu/internal/trace"
 )
 
-// Source gives what to show. It never blocks: a nil Data means that there is none yet.
+// Source gives what to show. It never blocks: a nil Data means that there is none yet. Each further Data replaces the one before.
 type Source interface {
 	Latest() (*Data, error) // with nil Data an error is final; with Data it says what of it is damaged
-	Says() string           // what is being done while there is no Data
+	Says() string           // what is being done in the background; empty when nothing is
 	Close()
 }
 
-// Load reads a trace. As everywhere, a damaged one may come with an error.
-type Load func(ctx context.Context) (*trace.Trace, error)
+// Load reads a trace. As everywhere, a damaged one may come with an error. Where its format can be shown while it is read, it
+// gives rows to tap before they are stored.
+type Load func(ctx context.Context, tap func(rows []trace.Task)) (*trace.Trace, error)
 
-// Open reads a trace in the background.
-func Open(name string, load Load) Source {
+// File is a trace to show, and where its layout is kept for the next time.
+type File struct {
+	Name string
+	Load Load
+	Keep func() string // path of the image, called once it is wanted; nil or an empty path for none
+	Kept func()        // called when the image was written; may be nil
+}
+
+func (f *File) keep() string {
+	if f.Keep == nil {
+		return ""
+	}
+	return f.Keep()
+}
+
+// Read reads f at once, with its arrows, and keeps nothing.
+func Read(ctx context.Context, f File) (*Data, error) {
+	if d, img, err := loadSaved(f.keep(), f.Name); err == nil && img.Check(ctx) == nil {
+		return d, nil
+	}
+	t, err := f.Load(ctx, nil)
+	if t == nil || ctx.Err() != nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	d := Finished(t, f.Name)
+	if err != nil {
+		d.Note = err.Error()
+	}
+	return d, err
+}
+
+// Finished lays t out and finds its arrows.
+func Finished(t *trace.Trace, name string) *Data {
+	d := NewData(t, name)
+	d.link()
+	return d
+}
+
+// Open shows f: its image at once where there is one. Else the trace is read in the background, coarse first, then its arrows
+// are found, and its image is written.
+func Open(f File) Source {
 	ctx, stop := context.WithCancel(context.Background())
-	f := &file{name: name, stop: stop, done: make(chan struct{}), says: "reading " + name, since: time.Now()}
-	go f.read(ctx, load)
-	return f
+	s := &file{File: f, stop: stop, done: make(chan struct{}), since: time.Now(), path: f.keep()}
+	d, img, err := loadSaved(s.path, f.Name)
+	if err == nil {
+		s.data = d
+	}
+	go func() {
+		defer close(s.done)
+		if err == nil {
+			if img.Check(ctx) == nil || ctx.Err() != nil {
+				return
+			}
+			_ = os.Remove(s.path) // damaged: made anew from the trace, which is there still
+		}
+		s.read(ctx)
+	}()
+	return s
 }
 
 type file struct {
-	name  string
+	File
+	path  string
 	stop  context.CancelFunc
 	done  chan struct{}
 	since time.Time
@@ -38,42 +94,54 @@ type file struct {
 	says string
 }
 
-func (f *file) read(ctx context.Context, load Load) {
-	defer close(f.done)
-	t, err := load(ctx)
-	if t != nil && ctx.Err() == nil {
-		f.set(nil, nil, "laying out "+f.name)
-		d := NewData(t, f.name)
-		if err != nil {
-			d.Note = err.Error()
-		}
-		f.set(d, err, "")
-		go d.link() // not waited for: nothing can stop it, and nothing but d sees it
+func (s *file) read(ctx context.Context) {
+	s.set(nil, nil, "reading "+s.Name)
+	c := newCoarse(s.Name, func(d *Data) { s.set(d, nil, "reading "+s.Name) })
+	t, err := s.Load(ctx, c.add)
+	if t == nil || ctx.Err() != nil {
+		s.set(nil, errors.Join(err, ctx.Err()), "")
 		return
 	}
-	f.set(nil, err, "")
+	s.set(nil, nil, "laying out "+s.Name)
+	d := NewData(t, s.Name)
+	if err != nil {
+		d.Note = err.Error()
+	}
+	s.set(d, err, "finding who waited for whom")
+	d.link()
+	s.set(d, err, "")
+	if s.path != "" && err == nil && t.Tasks.Len()+t.Spans.Len() >= leastSaved && d.save(ctx, s.path) == nil && s.Kept != nil {
+		s.Kept()
+	}
 }
 
-func (f *file) set(d *Data, err error, says string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.data, f.err, f.says = d, err, says
+// set says what is shown, where d is not nil, and what is being done.
+func (s *file) set(d *Data, err error, says string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d != nil || err != nil {
+		s.data = d
+	}
+	s.err, s.says = err, says
 }
 
-func (f *file) Latest() (*Data, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.data, f.err
+func (s *file) Latest() (*Data, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.data, s.err
 }
 
-func (f *file) Says() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.says + ", " + time.Since(f.since).Round(100*time.Millisecond).String()
+func (s *file) Says() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.says == "" {
+		return ""
+	}
+	return s.says + ", " + time.Since(s.since).Round(100*time.Millisecond).String()
 }
 
 // Close ends the reading and waits for it.
-func (f *file) Close() {
-	f.stop()
-	<-f.done
+func (s *file) Close() {
+	s.stop()
+	<-s.done
 }

@@ -35,7 +35,7 @@ func look(t *testing.T, src Source, want string) (m *model, quit bool) {
 
 func TestOpen(t *testing.T) {
 	start := make(chan struct{})
-	src := Open("job.npt", func(context.Context) (*trace.Trace, error) { <-start; return job(), nil })
+	src := Open(File{Name: "job.npt", Load: func(context.Context, func([]trace.Task)) (*trace.Trace, error) { <-start; return job(), nil }})
 	defer src.Close()
 	look(t, src, "reading job.npt")
 	close(start)
@@ -45,7 +45,7 @@ func TestOpen(t *testing.T) {
 // What could be read of a damaged file is shown, with what is wrong; leaving says it again.
 func TestOpen_damaged(t *testing.T) {
 	damage := errors.New("job.npt ends within chunk 7")
-	src := Open("job.npt", func(context.Context) (*trace.Trace, error) { return job(), damage })
+	src := Open(File{Name: "job.npt", Load: func(context.Context, func([]trace.Task)) (*trace.Trace, error) { return job(), damage }})
 	defer src.Close()
 	m, _ := look(t, src, "ends within chunk 7")
 	if !strings.Contains(m.View(), "Stream 1") || !errors.Is(m.failure, damage) {
@@ -55,7 +55,7 @@ func TestOpen_damaged(t *testing.T) {
 
 // A file that cannot be read ends the screen.
 func TestOpen_failed(t *testing.T) {
-	src := Open("job.npt", func(context.Context) (*trace.Trace, error) { return nil, errors.New("no trace") })
+	src := Open(File{Name: "job.npt", Load: func(context.Context, func([]trace.Task)) (*trace.Trace, error) { return nil, errors.New("no trace") }})
 	defer src.Close()
 	if m, quit := look(t, src, ""); !quit || m.failure.Error() != "no trace" {
 		t.Error(m.failure)
@@ -64,7 +64,10 @@ func TestOpen_failed(t *testing.T) {
 
 // Leaving while the file is read ends the reading.
 func TestOpen_left(t *testing.T) {
-	src := Open("job.npt", func(ctx context.Context) (*trace.Trace, error) { <-ctx.Done(); return nil, ctx.Err() })
+	src := Open(File{Name: "job.npt", Load: func(ctx context.Context, _ func([]trace.Task)) (*trace.Trace, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
 	src.Close()
 	if d, err := src.Latest(); d != nil || !errors.Is(err, context.Canceled) {
 		t.Error(d, err)
