@@ -46,6 +46,7 @@ const (
 	ACLInvalidParam   Code = 100000
 	NotSupported      Code = 207000
 	OutOfMemory       Code = 207001
+	CoreOverflow      Code = 207003
 	NoResource        Code = 207005
 	NoPermission      Code = 207006
 	NoEvent           Code = 207007
@@ -71,6 +72,7 @@ const (
 	MemoryECC         Code = 507054
 	DriverError       Code = 507899
 	CaptureInvalid    Code = 507903
+	VectorOverflow    Code = 207016
 	UpdateUnsupported Code = 207019
 )
 

@@ -25,6 +25,8 @@ type Device struct {
 	faults   uint64    // under the driver
 	overflow overflow
 	holders  []*Event // events that hold a hardware id and can do without
+
+	aborted *sim.Fault // the latest error when the tasks were last aborted; under Port.Call
 }
 
 func newDevice(rt *Runtime, hw *sim.Device, id int) *Device {
@@ -125,6 +127,7 @@ func (th *Thread) resetDevice(id int, force bool) (err error) {
 	if e := th.port.Call(func() {
 		d.memory.reset()
 		d.overflow = overflow{}
+		d.hw.ForgetFault()
 		for _, e := range d.holders {
 			e.age()
 		}

@@ -129,7 +129,7 @@ func (cb *Thread) reportException(j *sim.Job) {
 	if err != nil {
 		return
 	}
-	if box != nil {
+	if box != nil && !f.Benign() {
 		cb.dump(box, e)
 	}
 	for _, call := range all {

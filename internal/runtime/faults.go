@@ -48,13 +48,7 @@ func (th *Thread) MemUceInfo(device int) ([]MemUce, error) {
 		return nil, err
 	}
 	var out []MemUce
-	err = th.port.Call(func() {
-		for _, a := range d.hw.Poisoned() {
-			if len(out) < uceMax {
-				out = append(out, MemUce{Ptr(a), sim.PoisonUnit})
-			}
-		}
-	})
+	err = th.port.Call(func() { out = d.uce() })
 	return out, th.blocked(c.name, nil, err)
 }
 
@@ -81,4 +75,10 @@ func (th *Thread) MemUceRepair(device int, list []MemUce) error {
 		return th.fail(InvalidParam, c.name, fmt.Sprintf("nothing is to repair at 0x%x", uint64(list[bad].Addr)), "take the places from aclrtGetMemUceInfo")
 	}
 	return th.blocked(c.name, nil, err)
+}
+
+// Inject raises faults from now on, beside those of Config. Injection.Spec names each in messages.
+func (th *Thread) Inject(list ...*sim.Injection) error {
+	err := th.port.Call(func() { th.rt.machine.Inject(list, th.rt.stringOf) })
+	return th.blocked("inject", nil, err)
 }

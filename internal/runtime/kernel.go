@@ -175,7 +175,7 @@ func (k *Kernel) compute(c *sim.Call) *sim.Fault {
 		return sim.ArithmeticFault(k.fault, err)
 	}
 	if o := &k.ctx.dev.overflow; o.saturate {
-		return o.saturated(c.Device, c.Stream, k.exec.Out, k.outDesc)
+		return o.saturated(c.Device, c.Stream, k.kind == trace.KernelAIVector, k.exec.Out, k.outDesc)
 	}
 	return nil
 }

@@ -13,16 +13,40 @@ func (th *Thread) LaunchKernel(k *Kernel, args []uint64, s *Stream) error {
 	if c := th.open; s != nil && c != nil && s.open.Load() == c && k.open.Load() == c && len(args) <= sim.ArgWords && th.port.Fire(s.q, &k.shot, args, launchNs) {
 		return nil
 	}
-	return th.launch(k, args, 0, s)
+	return th.launch(k, args, 0, s, 0)
+}
+
+// LaunchAttrs are attributes of one launch (aclrtLaunchKernelCfg). The zero value changes nothing.
+type LaunchAttrs struct {
+	// Timeout is the limit of this launch in seconds and TimeoutMicros in µs, for one of them, rounded up to the chip's
+	// ticks (attributes TIMEOUT 7 and TIMEOUT_US 8). It stands in for that of SetOpExecuteTimeout.
+	Timeout       int
+	TimeoutMicros int64
+}
+
+// LaunchKernelWith is LaunchKernel with attributes (aclrtLaunchKernelWithConfig).
+func (th *Thread) LaunchKernelWith(k *Kernel, args []uint64, s *Stream, a LaunchAttrs) error {
+	us := a.TimeoutMicros
+	switch {
+	case a.Timeout != 0 && us != 0:
+		return th.fail(InvalidParam, callLaunch.name, "time-out in seconds and in µs", "give one of TIMEOUT and TIMEOUT_US")
+	case a.Timeout < 0 || us < 0 || us > 1<<50:
+		return th.fail(InvalidParam, callLaunch.name, fmt.Sprintf("time-out %d s, %d µs", a.Timeout, us), "give 0 (what holds for all launches) or more")
+	case a.Timeout > 0:
+		us = int64(a.Timeout) * 1e6
+	case us == 0:
+		return th.LaunchKernel(k, args, s)
+	}
+	return th.launch(k, args, 0, s, sim.OpTicks(us*1000))
 }
 
 // LaunchPrepared launches a kernel whose argument block lies in device memory already.
 func (th *Thread) LaunchPrepared(k *Kernel, args Ptr, s *Stream) error {
-	return th.launch(k, nil, args, s)
+	return th.launch(k, nil, args, s, 0)
 }
 
-// launch is a launch with every check and in every case.
-func (th *Thread) launch(k *Kernel, args []uint64, block Ptr, s *Stream) error {
+// launch is a launch with every check and in every case; limit is its own time-out in ns, 0 for none.
+func (th *Thread) launch(k *Kernel, args []uint64, block Ptr, s *Stream, limit int64) error {
 	s, err := th.use(s, callLaunch)
 	if err != nil {
 		return err
@@ -33,7 +57,11 @@ func (th *Thread) launch(k *Kernel, args []uint64, block Ptr, s *Stream) error {
 	if len(args) > sim.ArgWords {
 		return th.fail(NotSupported, callLaunch.name, fmt.Sprintf("%d argument words, a launch carries %d", len(args), sim.ArgWords), "put the arguments into device memory and use LaunchPrepared")
 	}
-	return th.submit(s, &sim.Task{Func: k.id, Kind: k.kind, Args: uint64(block), Words: uint8(min(k.Words(), 255))}, args, callLaunch)
+	t := sim.Task{Func: k.id, Kind: k.kind, Args: uint64(block), Words: uint8(min(k.Words(), 255))}
+	if limit > 0 {
+		t.Flags, t.A = sim.FlagLimit, uint64(limit)
+	}
+	return th.submit(s, &t, args, callLaunch)
 }
 
 // kernel checks the kernel of a launch.
@@ -92,7 +120,7 @@ func (th *Thread) Submit(l *Launch) error {
 	if c := th.open; c != nil && l.stream.open.Load() == c && l.kernel.open.Load() == c && th.port.Fire(l.queue, &l.shot, nil, launchNs) {
 		return nil
 	}
-	return th.launch(l.kernel, nil, l.block, l.stream)
+	return th.launch(l.kernel, nil, l.block, l.stream, 0)
 }
 
 // DropLaunch frees what a prepared launch holds on the device, when the tasks under way have passed.

@@ -24,6 +24,7 @@ const (
 type overflow struct {
 	saturate bool
 	watched  map[uint32]bool // streams whose overflows are noted
+	checked  map[uint32]bool // streams that return them
 	status   uint64          // device address of the status, 0: none yet
 	values   []float64
 }
@@ -84,16 +85,24 @@ func (th *Thread) SetStreamOverflowSwitch(s *Stream, on bool) error {
 	if err != nil {
 		return err
 	}
-	err = th.port.Call(func() {
-		o := &s.dev.overflow
-		if delete(o.watched, s.id); on {
-			if o.watched == nil {
-				o.watched = map[uint32]bool{}
-			}
-			o.watched[s.id] = true
-		}
-	})
+	err = th.port.Call(func() { change(&s.dev.overflow.watched, s.id, on) })
 	return th.blocked(c.name, nil, err)
+}
+
+// change puts a stream into a set, or takes it out.
+func change(set *map[uint32]bool, stream uint32, on bool) {
+	if delete(*set, stream); on {
+		if *set == nil {
+			*set = map[uint32]bool{}
+		}
+		(*set)[stream] = true
+	}
+}
+
+// forget drops what was said of a stream: its number will be another's.
+func (o *overflow) forget(stream uint32) {
+	delete(o.watched, stream)
+	delete(o.checked, stream)
 }
 
 // OverflowStatus copies the status of the device to dst, 64 bytes of which the first word is 1 after an overflow, in the
@@ -132,8 +141,9 @@ func (th *Thread) overflowStatus(c call) (p Ptr, err error) {
 	return p, th.blocked(c.name, nil, err)
 }
 
-// saturated bounds the results of a kernel, and notes the overflow if the stream is watched. On the driver.
-func (o *overflow) saturated(d *sim.Device, stream uint32, out [][]byte, descs []kernels.Desc) *sim.Fault {
+// saturated bounds the results of a kernel, and notes the overflow if the stream is watched. If the stream checks for
+// overflow, it is the error code of the task. On the driver.
+func (o *overflow) saturated(d *sim.Device, stream uint32, vector bool, out [][]byte, descs []kernels.Desc) *sim.Fault {
 	if o.values == nil {
 		o.values = make([]float64, 1024)
 	}
@@ -172,5 +182,12 @@ func (o *overflow) saturated(d *sim.Device, stream uint32, out [][]byte, descs [
 			binary.LittleEndian.PutUint32(b, 1)
 		}
 	}
-	return nil
+	if !over || !o.checked[stream] {
+		return nil
+	}
+	f := &sim.Fault{Code: sim.CodeAICoreOverflow, Detail: "a result is beyond the range of its type and was bounded"}
+	if vector {
+		f.Code = sim.CodeVectorOverflow
+	}
+	return f
 }

@@ -28,7 +28,6 @@ type Stream struct {
 	destroyed atomic.Bool
 	report    atomic.Pointer[reporter] // runs its callbacks
 	tag       atomic.Uint32
-	overflow  atomic.Bool
 }
 
 // StreamFlags are the flags of aclrtCreateStreamWithConfig.
@@ -169,6 +168,7 @@ func (s *Stream) remove() {
 	s.destroyed.Store(true)
 	s.open.Store(nil)
 	d := s.dev
+	d.overflow.forget(s.id)
 	d.rt.machine.DropQueue(s.q)
 	if s.args != 0 {
 		d.memory.release(s.args)
@@ -316,6 +316,9 @@ func (th *Thread) AbortStream(s *Stream) (err error) {
 	if err = th.ownStream(s, callAbortStream); err != nil {
 		return err
 	}
+	if err = th.notSunk(s, callAbortStream); err != nil {
+		return err
+	}
 	start := th.Clock()
 	err = th.port.Call(func() {
 		if !s.destroyed.Load() {
@@ -356,6 +359,7 @@ func (th *Thread) AbortDevice(id int) (err error) {
 				s.abort(start+abortNs, DeviceTaskAbort)
 			}
 		}
+		d.aborted = d.hw.LastFault()
 	})
 	th.port.Spend(callAbortDevice.ns)
 	return th.blocked(callAbortDevice.name, nil, err)

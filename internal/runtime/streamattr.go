@@ -77,22 +77,24 @@ func (th *Thread) StreamTag(s *Stream) (uint32, error) {
 	return s.tag.Load(), nil
 }
 
-// SetStreamOverflowCheck switches the check for overflow of floating-point results (aclrtSetStreamAttribute
-// FLOAT_OVERFLOW_CHECK). It is kept; the simulated cores work in the mode that gives infinities.
+// SetStreamOverflowCheck has a kernel of the stream whose results overflow end with 207003 or 207016, which the next
+// synchronise returns; the results are there, and nothing stops for it. It takes effect in saturation mode, see
+// SetOverflowMode (aclrtSetStreamAttribute FLOAT_OVERFLOW_CHECK).
 func (th *Thread) SetStreamOverflowCheck(s *Stream, on bool) error {
 	if err := th.ownStream(s, callStreamAttr); err != nil {
 		return err
 	}
-	s.overflow.Store(on)
-	return nil
+	err := th.port.Call(func() { change(&s.dev.overflow.checked, s.id, on) })
+	return th.blocked(callStreamAttr.name, nil, err)
 }
 
 // StreamOverflowCheck is what SetStreamOverflowCheck has set.
-func (th *Thread) StreamOverflowCheck(s *Stream) (bool, error) {
+func (th *Thread) StreamOverflowCheck(s *Stream) (on bool, err error) {
 	if err := th.ownStream(s, callStreamAttr); err != nil {
 		return false, err
 	}
-	return s.overflow.Load(), nil
+	err = th.port.Call(func() { on = s.dev.overflow.checked[s.id] })
+	return on, th.blocked(callStreamAttr.name, nil, err)
 }
 
 // StreamState is a moment in the life of a stream that state callbacks hear of.

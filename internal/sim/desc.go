@@ -12,7 +12,7 @@ import "npu/internal/trace"
 //	word 4  device address of the argument block
 //	word 5  A   word 6  B   word 7  C
 //
-// Words 5 to 7 of a kernel hold nothing. Operands by kind:
+// Words 5 to 7 of a kernel hold nothing, but with FlagLimit word 5 is how long it may run, in ns. Operands by kind:
 //
 //	EventRecord, EventWait    A event, B generation (0: the event's flag), C time-out of a wait in ns (0: none)
 //	EventReset                A event
@@ -43,6 +43,7 @@ const (
 	FlagDevice                       // NotifyRecord, NotifyWait of a sunk queue: a notify of the machine, not of the instance
 	FlagCondition                    // StreamSwitch: conditional bodies
 	FlagExternal                     // EventRecord, EventWait of a sunk queue: B is the place of its Binding
+	FlagLimit                        // kernel: A is its own limit
 )
 
 func (d *Desc) kind() trace.Kind     { return trace.Kind(d[0]) }

@@ -21,11 +21,15 @@ type Device struct {
 	EventIDs Cond
 	call     Call
 	poison   []uint64 // memory that fails, ascending
-	usage    usage
+	// lastFault is the latest error of a task, until somebody has dealt with it.
+	lastFault *Fault
+
+	opDefault, cpuDefault int64 // how long kernels may run, in ns
+	usage                 usage
 }
 
 func newDevice(m *Machine, id int, chip *soc.Chip) (*Device, error) {
-	d := &Device{m: m, id: id, chip: chip}
+	d := &Device{m: m, id: id, chip: chip, opDefault: opDefault(chip, false), cpuDefault: opDefault(chip, true)}
 	d.engines[trace.EngineCube].units = uint32(max(1, chip.CubeUnits()))
 	d.engines[trace.EngineVector].units = uint32(max(0, chip.VectorCores))
 	d.engines[trace.EngineDMA].units = uint32(max(1, chip.DMAEngines))

@@ -14,8 +14,10 @@ const (
 	CodeAICoreTrap         = 0x27
 	CodeAICPUTimeout       = 0x28
 	CodeAICPUException     = 0x2A
+	CodeAICoreOverflow     = 0x2F // not fatal: the results are there
 	CodeVectorTimeout      = 0x30
 	CodeVectorException    = 0x31
+	CodeVectorOverflow     = 0x33
 	CodeTaskTimeout        = 0x105 // a wait on the device took longer than its limit
 	CodeAborted            = 0x10E
 	CodeSDMACopy           = 0x217
@@ -64,6 +66,19 @@ func (f *Fault) Error() string {
 	return s
 }
 
+// Benign says that the task has done its work all the same: its code is returned, and nothing stops for it.
+func (f *Fault) Benign() bool { return f.Code == CodeAICoreOverflow || f.Code == CodeVectorOverflow }
+
+// Software says that the program is to blame: the core met an address, an instruction or a number that it cannot work
+// with.
+func (f *Fault) Software() bool {
+	switch f.cause {
+	case causeBus, causeHang:
+		return false
+	}
+	return f.Code == CodeAICoreException || f.Code == CodeVectorException
+}
+
 // Where names the core that failed, " on AIV 3"; empty if it was none, or all.
 func (f *Fault) Where() string {
 	for i := range f.Cores {
@@ -98,7 +113,10 @@ func (m *Machine) fail(q *Queue, f *Fault) {
 	if f.cause == causeHang {
 		f.Time += q.blockNs
 	}
-	m.cores(q, f)
+	if !f.Benign() {
+		m.cores(q, f)
+		q.dev.lastFault = f
+	}
 	q.code, q.pending = f.Code, f
 	if in := q.instance; in != nil {
 		f.Task, f.Model = uint32(q.cur), in.id+1
@@ -150,7 +168,7 @@ func (m *Machine) ringRead() {
 func (m *Machine) settle(q *Queue, end int64) {
 	if f := q.pending; f != nil && q.instance == nil {
 		q.fault, q.faultPos = f, q.cur
-		if q.domain.stop {
+		if q.domain.stop && !f.Benign() {
 			if q.domain.fault == nil {
 				q.domain.fault = f
 			}

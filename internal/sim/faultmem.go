@@ -33,6 +33,13 @@ func (d *Device) Repair(addr uint64) bool {
 	return ok
 }
 
+// LastFault is the latest error of a task on the device that nobody has dealt with; nil if there is none. Call it as
+// Poison.
+func (d *Device) LastFault() *Fault { return d.lastFault }
+
+// ForgetFault says that the latest error has been dealt with. Call it as Poison.
+func (d *Device) ForgetFault() { d.lastFault = nil }
+
 // broken is the fault of touching memory that fails, nil if [addr, addr+n) does not.
 func (d *Device) broken(addr uint64, n int) *Fault {
 	i, _ := slices.BinarySearch(d.poison, addr&^(PoisonUnit-1))

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 
+	"npu/internal/sim/soc"
 	"npu/internal/trace"
 )
 
@@ -10,29 +11,64 @@ import (
 const (
 	OpTick       = int64(1) << 32 // ns
 	OpTicksMax   = 254
-	opTimeoutMax = OpTicksMax * OpTick // 1091 s, also the default
+	opTimeoutMax = OpTicksMax * OpTick // 1091 s
 )
 
 // Endless is a block time of a kernel that never ends by itself.
 const Endless = int64(1) << 61
 
+// opDefault is how long a kernel may run on a chip when nobody has said so, in ns.
+func opDefault(chip *soc.Chip, aicpu bool) int64 {
+	seconds := int64(0)
+	switch {
+	case chip.Short == "Ascend310P" && !aicpu:
+		seconds = 547
+	case chip.Short == "Ascend910" && !aicpu:
+		seconds = 68
+	case aicpu && (chip.Short == "Ascend310P" || chip.Short == "Ascend910" || chip.Short == "Ascend310B"):
+		seconds = 28
+	default:
+		return opTimeoutMax
+	}
+	return seconds * 1e9
+}
+
 // SetOpTimeout limits the execution of every later kernel, rounded up to ticks and capped; 0 is the maximum. It returns
 // what holds then. Call it from Port.Call.
 func (m *Machine) SetOpTimeout(ns int64) int64 {
-	m.opTimeout = opTimeoutMax
-	if ns > 0 && ns < opTimeoutMax {
-		m.opTimeout = (ns + OpTick - 1) / OpTick * OpTick
-	}
+	m.opTimeout = OpTicks(ns)
 	return m.opTimeout
+}
+
+// OpTicks is the limit that the chip makes of one in ns: rounded up to ticks and capped; 0 is the maximum.
+func OpTicks(ns int64) int64 {
+	if ns > 0 && ns < opTimeoutMax {
+		return (ns + OpTick - 1) / OpTick * OpTick
+	}
+	return opTimeoutMax
+}
+
+// limit is how long the kernel at the head of q may run.
+func (m *Machine) limit(q *Queue, d *Desc) int64 {
+	switch {
+	case d.flags()&FlagLimit != 0:
+		return int64(d[5])
+	case m.opTimeout > 0:
+		return m.opTimeout
+	case q.engine == uint8(trace.EngineAICPU):
+		return q.dev.cpuDefault
+	}
+	return q.dev.opDefault
 }
 
 // overtime is the fault of a kernel that takes longer than it may, nil for others.
 func (m *Machine) overtime(q *Queue) *Fault {
-	if q.blocks <= 1<<16 && q.blockNs <= m.opTimeout>>16 {
+	limit := m.limit(q, q.desc())
+	if q.blocks <= 1<<16 && q.blockNs <= limit>>16 {
 		return nil // nearly always, and without a division
 	}
 	units := int64(q.dev.engines[q.engine].units)
-	if waves := (int64(q.blocks) + units - 1) / units; q.blockNs <= m.opTimeout/waves {
+	if waves := (int64(q.blocks) + units - 1) / units; q.blockNs <= limit/waves {
 		return nil
 	}
 	return m.endless(q, "the kernel does not end")
@@ -40,10 +76,11 @@ func (m *Machine) overtime(q *Queue) *Fault {
 
 // endless lets the head of q, a kernel, run until its time is over.
 func (m *Machine) endless(q *Queue, what string) *Fault {
-	q.blockNs = m.opTimeout
+	limit := m.limit(q, q.desc())
+	q.blockNs = limit
 	q.left = min(q.left, q.dev.engines[q.engine].units)
 	f := &Fault{Code: CodeAICoreTimeout, cause: causeHang, Operand: -1,
-		Detail: fmt.Sprintf("%s within the %d ms that it has", what, m.opTimeout/1e6)}
+		Detail: fmt.Sprintf("%s within the %d ms that it has", what, limit/1e6)}
 	switch q.fn.engine() {
 	case trace.EngineVector:
 		f.Code = CodeVectorTimeout

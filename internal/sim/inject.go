@@ -36,12 +36,12 @@ type Injection struct {
 	Task   int64   // task id, in a sunk graph the position in its stream
 	Stream int64   // stream id
 	Nth    int64   // the n-th task that the other conditions let through, from 1
-	Addr   uint64  // memory that cannot be corrected; only of ecc
+	Addr   uint64  // ecc: memory that cannot be corrected; others: what the task touches
 	After  int64   // device ns before which nothing happens
 	Chance float64 // of each task, 0 is certain
 	Seed   uint64
-	Again  bool // not only once
-	Spec   string
+	Again  bool   // not only once
+	Spec   string // what was asked for, for messages: "--inject ecc@op=conv1"
 
 	seen  int64
 	fired uint64
@@ -55,15 +55,16 @@ func (i *Injection) Fired() uint64 { return i.fired }
 func Unmet(list []*Injection) error {
 	for _, i := range list {
 		if i.fired == 0 && i.Chance == 0 {
-			return problem.Failedf("--inject %s: no task met these conditions: see the names with --trace run.npt and 'npu trace stats run.npt'", i.Spec)
+			return problem.Failedf("%s: no task met these conditions: see the names with --trace run.npt and 'npu trace stats run.npt'", i.Spec)
 		}
 	}
 	return nil
 }
 
-// Inject raises faults from now on; nameOf is the text of a string id. Call it from Port.Call or before anything runs.
+// Inject raises these faults as well from now on; nameOf is the text of a string id. Call it from Port.Call or before
+// anything runs.
 func (m *Machine) Inject(list []*Injection, nameOf func(trace.StringID) string) {
-	m.injections, m.nameOf = list, nameOf
+	m.injections, m.nameOf = append(m.injections, list...), nameOf
 	for _, i := range list {
 		i.rng = rand.New(rand.NewPCG(i.Seed, 0x6e7075))
 		if i.Kind == InjectECC && i.Addr != 0 {
@@ -83,12 +84,18 @@ func (m *Machine) injected(q *Queue) *Fault {
 		if i.Kind == InjectECC && i.Addr != 0 || i.fired > 0 && !i.Again || !m.meets(i, q) {
 			continue
 		}
+		operand := 0
+		if i.Addr != 0 {
+			if operand = m.touched(q, i.Addr); operand < 0 {
+				continue
+			}
+		}
 		i.seen++
 		if i.Nth > 0 && i.seen != i.Nth || i.Chance > 0 && i.rng.Float64() >= i.Chance {
 			continue
 		}
 		i.fired++
-		return m.makeFault(i, q)
+		return m.makeFault(i, q, operand)
 	}
 	return nil
 }
@@ -116,27 +123,74 @@ func (m *Machine) meets(i *Injection, q *Queue) bool {
 	return name == i.Op || q.fn != nil && slices.Contains(q.fn.Origin, i.Op)
 }
 
-func (m *Machine) makeFault(i *Injection, q *Queue) *Fault {
-	if i.Kind == InjectDMA {
-		d := q.desc()
-		return &Fault{Code: CodeSDMACopy, Addr: d[5], HasAddr: true, injected: true, Detail: "the copy engine met an error (injected)"}
+// touched is the number of the operand of q's head that lies around an address, -1 if none does. Of a kernel that says
+// nothing of its operands the first PoisonUnit bytes of each count.
+func (m *Machine) touched(q *Queue, addr uint64) int {
+	d := q.desc()
+	if q.fn == nil {
+		switch {
+		case addr-d[5] < d[7]:
+			return 0
+		case d.kind() != trace.Memset && addr-d[6] < d[7]:
+			return 1
+		}
+		return -1
 	}
-	f := &Fault{Code: CodeAICoreException, injected: true}
+	for k, a := range m.argWords(q) {
+		n := uint64(PoisonUnit)
+		if k < len(q.fn.Operands) {
+			n = uint64(q.fn.Operands[k].Bytes)
+		}
+		if addr-a < n {
+			return k
+		}
+	}
+	return -1
+}
+
+// argWords are the arguments of the kernel at the head of q, as far as the launch or the function says how many there
+// are.
+func (m *Machine) argWords(q *Queue) []uint64 {
+	d := q.desc()
+	var args []uint64
+	b, bad := q.space.Resolve(q.argsOf(d), 8*max(d.argWords(), len(q.fn.Operands)), Read)
+	for ; bad == nil && len(b) >= 8; b = b[8:] {
+		args = append(args, le64(b))
+	}
+	return args
+}
+
+// makeFault is the fault of the head of q, at one of its operands.
+func (m *Machine) makeFault(i *Injection, q *Queue, operand int) *Fault {
+	if i.Kind == InjectDMA {
+		f := &Fault{Code: CodeSDMACopy, Addr: q.desc()[5+operand], HasAddr: true, Operand: operand, injected: true, Detail: "the copy engine met an error (injected)"}
+		if i.Addr != 0 {
+			f.Addr = i.Addr
+		}
+		return f
+	}
+	f := &Fault{Code: CodeAICoreException, injected: true, Operand: operand}
 	if q.engine == uint8(trace.EngineVector) {
 		f.Code = CodeVectorException
 	}
-	d := q.desc()
-	op := Operand{Role: "argument"}
-	if len(q.fn.Operands) > 0 {
-		op = q.fn.Operands[0]
+	op := Operand{Role: "argument", Index: operand}
+	if operand < len(q.fn.Operands) {
+		op = q.fn.Operands[operand]
 	}
-	first, _ := m.loadArg(q, d)
+	at := i.Addr
+	var start uint64
+	if args := m.argWords(q); operand < len(args) {
+		start = args[operand]
+	}
+	if at == 0 && (i.Kind == InjectBus || i.Kind == InjectECC) {
+		at = m.middle(q, operand, start)
+	}
 	switch i.Kind {
 	case InjectOOB:
-		f.cause, f.Addr, f.HasAddr = causeMTE, first+uint64(op.Bytes+63)&^31, true
+		f.cause, f.Addr, f.HasAddr = causeMTE, start+uint64(op.Bytes+63)&^31, true
 		f.Detail = fmt.Sprintf("MTE access beyond the end of %s %d (injected)", op.Role, op.Index)
 	case InjectBus:
-		f.cause, f.Addr, f.HasAddr = causeBus, first, true
+		f.cause, f.Addr, f.HasAddr = causeBus, at, true
 		f.Detail = fmt.Sprintf("the bus refused an access to %s %d (injected)", op.Role, op.Index)
 	case InjectUB:
 		f.cause, f.Detail = causeUB, "the computation reaches beyond the buffer of the core (injected)"
@@ -145,20 +199,11 @@ func (m *Machine) makeFault(i *Injection, q *Queue) *Fault {
 	case InjectIllegal:
 		f.cause, f.Detail = causeIllegal, "illegal instruction (injected)"
 	case InjectECC:
-		q.dev.Poison(first)
-		f.Code, f.cause, f.Addr, f.HasAddr = CodeMemoryECC, causeBus, first, true
+		q.dev.Poison(at)
+		f.Code, f.cause, f.Addr, f.HasAddr = CodeMemoryECC, causeBus, at, true
 		f.Detail = fmt.Sprintf("uncorrectable error of the memory under %s %d (injected)", op.Role, op.Index)
 	case InjectHang:
 		return m.endless(q, "the kernel does not end (injected)")
 	}
 	return f
-}
-
-// loadArg reads the first argument word of a kernel.
-func (m *Machine) loadArg(q *Queue, d *Desc) (uint64, bool) {
-	b, f := q.space.Resolve(q.argsOf(d), 8, Read)
-	if f != nil {
-		return 0, false
-	}
-	return le64(b), true
 }

@@ -14,7 +14,7 @@ import (
 //
 //	op=NAME task=N stream=N nth=N copy=N addr=0x… after=20us p=0.01 seed=7 again
 func ParseInjection(spec string) (*Injection, error) {
-	i := &Injection{Task: -1, Stream: -1, Seed: 1, Spec: spec}
+	i := &Injection{Task: -1, Stream: -1, Seed: 1, Spec: "--inject " + spec}
 	kind, conditions, _ := strings.Cut(spec, "@")
 	i.Kind = InjectKind(kind)
 	if !slices.Contains(InjectKinds(), i.Kind) {
@@ -27,9 +27,6 @@ func ParseInjection(spec string) (*Injection, error) {
 		if err := i.condition(c); err != nil {
 			return nil, problem.Usagef("--inject %q: %w", spec, err)
 		}
-	}
-	if i.Addr != 0 && i.Kind != InjectECC {
-		return nil, problem.Usagef("--inject %q: addr is for ecc only", spec)
 	}
 	return i, nil
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"npu/internal/blackbox/isa"
@@ -88,14 +87,8 @@ func (m *Machine) cores(q *Queue, f *Fault) {
 	}
 	d := q.desc()
 	blocks := max(1, q.blocks)
-	var args []uint64
-	n := max(f.ArgWords, len(fn.Operands))
-	if b, bad := q.space.Resolve(f.Args, 8*n, Read); bad == nil {
-		for ; len(b) >= 8; b = b[8:] {
-			args = append(args, binary.LittleEndian.Uint64(b))
-		}
-	}
-	p := programOf(fn, blocks, n)
+	args := m.argWords(q)
+	p := programOf(fn, blocks, max(f.ArgWords, len(fn.Operands)))
 	base := q.dev.CodeAddr(d.function())
 	units := min(blocks, q.dev.engines[q.engine].units)
 	bad, turn := m.missed(q, p, f, args, blocks)
@@ -139,34 +132,66 @@ func (m *Machine) cores(q *Queue, f *Fault) {
 	}
 }
 
-// missed is the block and its tile that first touch what cannot be touched. An injected fault takes a block in the
-// middle.
-func (m *Machine) missed(q *Queue, p *isa.Program, f *Fault, args []uint64, blocks uint32) (block uint32, turn int) {
-	k := f.Operand
-	if f.injected || f.cause != causeMTE || k < 0 || k >= len(p.Moves) || k >= len(args) {
-		return blocks / 2, 0
-	}
-	if move := p.Moves[k]; move < 0 {
-		return 0, 0
-	}
-	n := 32 * p.Steps[k]
-	bytes := int64(n)
-	if k < len(q.fn.Operands) {
-		bytes = q.fn.Operands[k].Bytes
+// walk tells of each tile of operand k which a block of the kernel moves, until visit returns false.
+func walk(fn *Function, p *isa.Program, blocks uint32, k int, visit func(block uint32, turn int, off, n int64) bool) {
+	n := int64(32 * p.Steps[k])
+	bytes := n
+	if k < len(fn.Operands) {
+		bytes = fn.Operands[k].Bytes
 	}
 	for b := range blocks {
 		for t := range p.Turns {
-			off := int64(int(b)*p.Turns+t) * int64(n)
+			off := int64(int(b)*p.Turns+t) * n
 			if off >= bytes {
 				break
 			}
-			if _, miss := q.space.Resolve(args[k]+uint64(off), int(min(int64(n), bytes-off)), Read); miss != nil {
-				f.Addr, f.HasAddr = args[k]+uint64(off), true
-				return b, t
+			if !visit(b, t, off, min(n, bytes-off)) {
+				return
 			}
 		}
 	}
-	return 0, 0
+}
+
+// missed is the block and its tile that first touch what cannot be touched. An injected fault that is not at an address
+// which a tile covers takes a block in the middle.
+func (m *Machine) missed(q *Queue, p *isa.Program, f *Fault, args []uint64, blocks uint32) (block uint32, turn int) {
+	k := f.Operand
+	moves := (f.cause == causeMTE || f.cause == causeBus) && k >= 0 && k < len(p.Moves) && k < len(args)
+	if f.injected {
+		block = blocks / 2
+	}
+	if !moves || p.Moves[k] < 0 {
+		return block, 0
+	}
+	walk(q.fn, p, blocks, k, func(b uint32, t int, off, n int64) bool {
+		at := args[k] + uint64(off)
+		hit := f.HasAddr && f.Addr-at < uint64(n)
+		if !f.injected && f.cause == causeMTE {
+			_, miss := q.space.Resolve(at, int(n), Read)
+			if hit = miss != nil; hit {
+				f.Addr, f.HasAddr = at, true
+			}
+		}
+		if hit {
+			block, turn = b, t
+		}
+		return !hit
+	})
+	return block, turn
+}
+
+// middle is where the block in the middle begins to move operand k, which lies at start.
+func (m *Machine) middle(q *Queue, k int, start uint64) uint64 {
+	blocks := max(1, q.blocks)
+	p := programOf(q.fn, blocks, k+1)
+	at := start
+	if k < len(p.Moves) && p.Moves[k] >= 0 {
+		walk(q.fn, p, blocks, k, func(b uint32, _ int, off, _ int64) bool {
+			at = start + uint64(off)
+			return b < blocks/2
+		})
+	}
+	return at
 }
 
 // raise sets the error bits and the info words of the core that failed.

@@ -107,7 +107,7 @@ type Machine struct {
 	ringWait      []*Job   // that found no room
 	injections    []*Injection
 	nameOf        func(trace.StringID) string
-	opTimeout     int64 // ns that a kernel may take
+	opTimeout     int64 // ns that a kernel may take, 0 for what the chip has
 	history       *History
 	valueWaits    []*Queue // poll a word of memory
 	dirty         bool     // some device may dispatch
@@ -134,7 +134,7 @@ func NewMachine(c Config) (*Machine, error) {
 	if c.LoopTurns == 0 {
 		c.LoopTurns = 1 << 22
 	}
-	m := &Machine{cfg: c, opTimeout: opTimeoutMax, rows: make([]trace.Task, 0, 1024)}
+	m := &Machine{cfg: c, rows: make([]trace.Task, 0, 1024)}
 	if c.Pace {
 		m.live.pace = time.Now()
 	}

@@ -74,7 +74,7 @@ func (in *Instance) repeats() bool {
 
 // quiet says that the device of the instance does nothing at this instant.
 func (m *Machine) quiet(in *Instance) bool {
-	if m.dirty || m.reports != nil || len(m.valueWaits) > 0 {
+	if m.dirty || m.reports != nil || m.injections != nil || len(m.valueWaits) > 0 {
 		return false
 	}
 	for i := range in.dev.engines {
