@@ -36,6 +36,21 @@ type Setup struct {
 // Stmt is one statement.
 type Stmt interface{ head() *Head }
 
+// selfStmt is a statement that checks and runs itself.
+type selfStmt interface {
+	Stmt
+	check(*checker)
+	run(*host) error
+}
+
+// blockStmt is a statement with lines up to an end.
+type blockStmt interface {
+	Stmt
+	// take ends a part of the block; after else or case there are several.
+	take([]Stmt)
+	parts() [][]Stmt
+}
+
 // Head is what all statements have.
 type Head struct {
 	Pos  Pos
@@ -130,9 +145,10 @@ type (
 	// StreamStmt: stream NAME.
 	StreamStmt struct {
 		Head
-		Name     string
-		Priority Expr // nil: 0
-		Flags    Expr // nil: 0
+		Name       string
+		Priority   Expr // nil: 0
+		Flags      Expr // nil: 0
+		Persistent bool
 
 		shared bool // several threads submit to it
 	}
@@ -225,17 +241,19 @@ type (
 	// LaunchStmt: launch KERNEL(ARGS -> RESULTS).
 	LaunchStmt struct {
 		Head
-		Kernel Ref
-		Args   []Ref // inputs, then results
-		Inputs int   // how many of them stand before the arrow
-		On     On
+		Kernel  Ref
+		Args    []Ref // inputs, then results
+		Inputs  int   // how many of them stand before the arrow
+		On      On
+		Timeout Expr // of this launch; nil: what holds for all
 	}
 	// OrderStmt: record, wait, reset of an event or notify.
 	OrderStmt struct {
 		Head
-		What    Ref
-		On      On
-		Timeout Expr
+		What     Ref
+		External bool // for others than the captured graph
+		On       On
+		Timeout  Expr
 	}
 	// ValueStmt: write WORD VALUE, await WORD >= VALUE.
 	ValueStmt struct {
@@ -286,8 +304,9 @@ type (
 	// DestroyStmt: destroy X, free BUFFER, abort STREAM, lock MUTEX, …
 	DestroyStmt struct {
 		Head
-		What  Ref
-		Force bool
+		What   Ref
+		Device Expr // of abort device
+		Force  bool
 	}
 	// ResetDeviceStmt: reset device N.
 	ResetDeviceStmt struct {
@@ -317,6 +336,7 @@ type (
 		What Ref
 		Init *Init
 		Tol  tensor.Tolerance
+		At   *Ref // expect BUFFER at BUFFER: whose place it must have
 	}
 	// LastStmt: last CODE.
 	LastStmt struct {
@@ -327,6 +347,11 @@ type (
 	// WatchStmt: watch faults.
 	WatchStmt struct{ Head }
 )
+
+func (st *RepeatStmt) take(list []Stmt) { st.Body = list }
+func (st *ThreadStmt) take(list []Stmt) { st.Body = list }
+func (st *RepeatStmt) parts() [][]Stmt  { return [][]Stmt{st.Body} }
+func (st *ThreadStmt) parts() [][]Stmt  { return [][]Stmt{st.Body} }
 
 // PrintPart is a text or a buffer.
 type PrintPart struct {

@@ -84,7 +84,11 @@ func (c *checker) stmt(st Stmt) {
 	case *ModeStmt:
 		c.on(On{Name: st.What.Name, Pos: st.What.Pos})
 	case *LimitStmt:
-		c.seconds(st.Time)
+		if st.Of == "wait" {
+			c.seconds(st.Time)
+		} else {
+			c.limit(st.Time)
+		}
 	case *DestroyStmt:
 		c.destroy(st)
 	case *ResetDeviceStmt:
@@ -100,15 +104,18 @@ func (c *checker) stmt(st Stmt) {
 			}
 		}
 	case *ExpectStmt:
-		if s, n := c.buffer(st.What); s != nil {
+		if st.At != nil {
+			c.buffer(st.What)
+			c.buffer(*st.At)
+		} else if s, n := c.buffer(st.What); s != nil {
 			c.data(st.Init, s.buffer, n)
 		}
 	case *RepeatStmt:
 		c.repeat(st)
 	case *ThreadStmt:
 		c.threadBlock(st)
-	case *CaptureStmt, *GraphStmt, *ExecuteStmt, *ConditionStmt, *BodyStmt:
-		c.graphs(st)
+	case selfStmt:
+		st.check(c)
 	case *GroupStmt, *CollectiveStmt:
 		c.collectives(st)
 	case *JoinStmt:
@@ -217,6 +224,7 @@ func (c *checker) copies(st *CopyStmt) {
 func (c *checker) launch(st *LaunchStmt) {
 	k := c.find(st.Kernel, "kernel")
 	c.on(st.On)
+	c.limit(st.Timeout)
 	var args []*symbol
 	var counts []int
 	for _, a := range st.Args {
@@ -284,7 +292,13 @@ func (c *checker) order(st *OrderStmt) {
 	if st.Verb == "reset" {
 		kinds = kinds[:1]
 	}
+	if st.External {
+		kinds = []string{"event"}
+	}
 	s := c.find(st.What, kinds...)
+	if st.External && st.Timeout != nil {
+		c.fail(st.Timeout.at(), "leave it out", "an external event is waited for without a limit")
+	}
 	c.seconds(st.Timeout)
 	c.on(st.On)
 	if s == nil {
@@ -327,11 +341,15 @@ func (c *checker) waitable(r Ref, device bool) {
 
 // destroyKinds is what the statements with one name take.
 var destroyKinds = map[string][]string{
-	"destroy": {"stream", "event", "notify", "context", "kernel", "graph", "group"}, "free": {"buffer"}, "abort": {"stream"}, "stop": {"stream"},
+	"destroy": {"stream", "event", "notify", "context", "kernel", "graph", "group", "pool"}, "free": {"buffer"}, "abort": {"stream", "graph"}, "stop": {"stream"},
 	"subscribe": {"stream"}, "unsubscribe": {"stream"}, "lock": {"mutex"}, "unlock": {"mutex"},
 }
 
 func (c *checker) destroy(st *DestroyStmt) {
+	if st.Device != nil {
+		c.device(st.Device)
+		return
+	}
 	s := c.find(st.What, destroyKinds[st.Verb]...)
 	if s == nil {
 		return

@@ -25,22 +25,22 @@ func (p *Program) Contents() *Contents {
 func (c *Contents) block(list []Stmt) {
 	for _, st := range list {
 		c.Statements++
-		switch st := st.(type) {
+		switch st.(type) {
 		case *StreamStmt:
 			c.Streams++
 		case *EventStmt, *NotifyStmt:
 			c.Events++
-		case *BufferStmt:
+		case *BufferStmt, *AllocateStmt:
 			c.Buffers++
 		case *KernelStmt:
 			c.Kernels++
-		case *RepeatStmt:
-			c.block(st.Body)
-		case *BodyStmt:
-			c.block(st.Body)
 		case *ThreadStmt:
 			c.Threads++
-			c.block(st.Body)
+		}
+		if b, ok := st.(blockStmt); ok {
+			for _, lines := range b.parts() {
+				c.block(lines)
+			}
 		}
 	}
 }

@@ -79,16 +79,8 @@ func (h *host) stmt(st Stmt) error {
 		return h.thread(st)
 	case *JoinStmt:
 		return h.join(st)
-	case *CaptureStmt:
-		return h.capture(st)
-	case *GraphStmt:
-		return h.graph(st)
-	case *ExecuteStmt:
-		return h.execute(st)
-	case *ConditionStmt:
-		return h.condition(st)
-	case *BodyStmt:
-		return h.body(st)
+	case selfStmt:
+		return st.run(h)
 	case *GroupStmt:
 		return h.group(st)
 	case *CollectiveStmt:
@@ -132,7 +124,11 @@ func (h *host) stream(st *StreamStmt) error {
 	if err != nil {
 		return err
 	}
-	s, err := h.th.CreateStream(runtime.StreamConfig{Name: st.Name, Priority: int(prio), Flags: runtime.StreamFlags(flags)})
+	f := runtime.StreamFlags(flags)
+	if st.Persistent {
+		f |= runtime.Persistent
+	}
+	s, err := h.th.CreateStream(runtime.StreamConfig{Name: st.Name, Priority: int(prio), Flags: f})
 	if err != nil {
 		return err
 	}

@@ -83,6 +83,13 @@ func (h *host) limit(st *LimitStmt) error {
 	if err != nil {
 		return err
 	}
+	if st.Of == "kernel" {
+		if ns < 0 {
+			ns -= 999 // a negative limit stays one
+		}
+		_, err = h.th.SetOpExecuteTimeoutMicros(ns / 1000)
+		return err
+	}
 	return h.th.SetOpWaitTimeout(int(ns / 1e9))
 }
 
@@ -105,7 +112,10 @@ func (h *host) watch() error {
 		if e.Kernel != "" {
 			what = "kernel " + e.Kernel
 		}
-		text := fmt.Sprintf("%v: device %d, stream %s, task %d, %s, submitted by thread %d", e.Code, e.Device, r.streamName(e.Device, e.Stream), e.Task, what, e.Thread)
+		text := fmt.Sprintf("%v: device %d, stream %s, task %d, %s%s, submitted by thread %d", e.Code, e.Device, r.streamName(e.Device, e.Stream), e.Task, what, e.Fault.Where(), e.Thread)
+		if e.Fault.HasAddr {
+			text += fmt.Sprintf(", address 0x%x", e.Fault.Addr)
+		}
 		if e.Fault.Detail != "" {
 			text += ": " + e.Fault.Detail
 		}
@@ -115,6 +125,13 @@ func (h *host) watch() error {
 
 // destroy ends what one name stands for.
 func (h *host) destroy(st *DestroyStmt) error {
+	if st.Device != nil {
+		n, err := h.value(st.Device, 0)
+		if err != nil {
+			return err
+		}
+		return h.th.AbortDevice(int(n))
+	}
 	name := st.What.Name
 	switch st.Verb {
 	case "free":
@@ -141,7 +158,12 @@ func (h *host) destroy(st *DestroyStmt) error {
 	case *kernel:
 		return h.th.UnloadKernel(x.k)
 	case *runtime.Model:
+		if st.Verb == "abort" {
+			return h.th.AbortModel(x)
+		}
 		return h.th.DestroyModel(x)
+	case *runtime.StreamPool:
+		return h.th.DestroyPool(x)
 	case *runtime.Comm:
 		return h.th.DestroyComm(x)
 	}

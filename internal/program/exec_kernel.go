@@ -37,6 +37,7 @@ func (h *host) kernel(st *KernelStmt) error {
 func (h *host) opKernel(k *kernel, name string, op *OpKernel) error {
 	c := runtime.KernelConfig{Name: name, Run: op.run}
 	k.consts, k.work = map[int]runtime.Ptr{}, int64(op.run.Workspace)
+	c.InDesc, c.OutDesc = op.spec.In, op.spec.Out
 	for i, d := range op.spec.In {
 		if d.Absent() {
 			c.In = append(c.In, -1)
@@ -99,42 +100,32 @@ func (h *host) ownKernel(name string, o *OwnKernel) (*runtime.Kernel, error) {
 	if core == trace.KernelAIVector && h.r.chip.VectorCores == 0 {
 		core = trace.KernelAICore // one kind of core does both
 	}
-	f := coreFaults(core)
 	if o.Fault == "hang" {
-		blocks, ns = 1, execLimit
+		ns = sim.Endless
 	}
-	return h.th.NewKernel(name, core, uint32(blocks), ns, o.body(f))
+	return h.th.NewKernel(name, core, uint32(blocks), ns, o.body(coreException(core)))
 }
 
-// execLimit is how long an operator may run before the scheduler ends it, in ns.
-const execLimit = 1091e9
-
-// faultCodes are the device codes of a kind of core.
-type faultCodes struct{ exception, timeout uint32 }
-
-func coreFaults(k trace.Kind) faultCodes {
+// coreException is the device code of an exception on a kind of core.
+func coreException(k trace.Kind) uint32 {
 	switch k {
 	case trace.KernelAIVector:
-		return faultCodes{sim.CodeVectorException, sim.CodeVectorTimeout}
+		return sim.CodeVectorException
 	case trace.KernelAICPU:
-		return faultCodes{sim.CodeAICPUException, sim.CodeAICPUException}
+		return sim.CodeAICPUException
 	}
-	return faultCodes{sim.CodeAICoreException, sim.CodeAICoreTimeout}
+	return sim.CodeAICoreException
 }
 
 // far is beyond every mapping: an index that was computed wrongly.
 const far = 1 << 38
 
 // body is what a plain kernel does to the memory of its first argument; nil for nothing.
-func (o *OwnKernel) body(f faultCodes) func(*sim.Call) *sim.Fault {
+func (o *OwnKernel) body(exception uint32) func(*sim.Call) *sim.Fault {
 	switch {
 	case o.Fault == "divzero":
-		return func(*sim.Call) *sim.Fault { return &sim.Fault{Code: f.exception, Detail: "integer division by zero"} }
-	case o.Fault == "hang":
-		return func(*sim.Call) *sim.Fault {
-			return &sim.Fault{Code: f.timeout, Detail: "the kernel did not end in time"}
-		}
-	case o.Fault == "" && o.Effect == "":
+		return func(*sim.Call) *sim.Fault { return sim.DivisionFault(exception) }
+	case o.Fault == "hang", o.Fault == "" && o.Effect == "":
 		return nil
 	}
 	return func(c *sim.Call) *sim.Fault {
@@ -153,22 +144,24 @@ func (o *OwnKernel) body(f faultCodes) func(*sim.Call) *sim.Fault {
 		}
 		mem, bad := c.Space.Resolve(addr, int(n), sim.ReadWrite)
 		if bad != nil {
-			bad.Code = f.exception
+			if bad.Code != sim.CodeMemoryECC {
+				bad.Code = exception
+			}
 			return bad
 		}
-		return o.change(mem, t, f)
+		return o.change(mem, t, exception)
 	}
 }
 
 // change writes the kernel's value, or adds it, to all elements.
-func (o *OwnKernel) change(mem []byte, t tensor.DType, f faultCodes) *sim.Fault {
+func (o *OwnKernel) change(mem []byte, t tensor.DType, exception uint32) *sim.Fault {
 	var part [512]float64
 	n := len(mem) / max(1, t.Size())
 	for at := 0; at < n; at += len(part) {
 		v := part[:min(len(part), n-at)]
 		if o.Effect == "add" {
 			if err := tensor.DecodeFloats(v, t, mem, at); err != nil {
-				return &sim.Fault{Code: f.exception, Detail: err.Error()}
+				return &sim.Fault{Code: exception, Detail: err.Error()}
 			}
 		} else {
 			clear(v)
@@ -177,7 +170,7 @@ func (o *OwnKernel) change(mem []byte, t tensor.DType, f faultCodes) *sim.Fault 
 			v[i] += o.Value
 		}
 		if err := tensor.EncodeFloats(mem, t, at, v); err != nil {
-			return &sim.Fault{Code: f.exception, Detail: err.Error()}
+			return &sim.Fault{Code: exception, Detail: err.Error()}
 		}
 	}
 	return nil
@@ -200,14 +193,20 @@ func (h *host) launch(st *LaunchStmt) error {
 		}
 		spans = append(spans, sp)
 	}
+	var args []uint64
 	if k.decl.Own != nil {
-		return h.th.LaunchKernel(k.k, ownArgs(k.decl.Own, spans), s)
+		args = ownArgs(k.decl.Own, spans)
+	} else if args, err = h.opArgs(k, spans, st.On.Name); err != nil {
+		return err
 	}
-	args, err := h.opArgs(k, spans, st.On.Name)
+	if st.Timeout == nil {
+		return h.th.LaunchKernel(k.k, args, s)
+	}
+	ns, err := h.value(st.Timeout, 0)
 	if err != nil {
 		return err
 	}
-	return h.th.LaunchKernel(k.k, args, s)
+	return h.th.LaunchKernelWith(k.k, args, s, runtime.LaunchAttrs{TimeoutMicros: ns / 1000})
 }
 
 // ownArgs are the argument words of a plain kernel.

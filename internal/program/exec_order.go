@@ -44,6 +44,10 @@ func (h *host) order(st *OrderStmt) error {
 	switch {
 	case err != nil:
 		return err
+	case st.External && st.Verb == "record":
+		return h.th.RecordEventExternal(e, s)
+	case st.External:
+		return h.th.WaitEventExternal(s, e)
 	case st.Verb == "record":
 		return h.th.RecordEvent(e, s)
 	case st.Verb == "reset":
@@ -202,6 +206,16 @@ func (h *host) expect(st *ExpectStmt) error {
 	s, err := h.span(st.What)
 	if err != nil {
 		return err
+	}
+	if st.At != nil {
+		o, err := h.span(*st.At)
+		if err != nil {
+			return err
+		}
+		if h.r.checked.Add(1); s.ptr() != o.ptr() {
+			return fmt.Errorf("%s lies at 0x%x and %s at 0x%x", s.name, uint64(s.ptr()), o.name, uint64(o.ptr()))
+		}
+		return nil
 	}
 	b, err := h.read(s)
 	if err != nil {

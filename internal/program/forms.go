@@ -19,7 +19,7 @@ type Form struct {
 
 // Forms is every statement in the order of the documentation.
 func Forms() []Form {
-	return slices.Concat(setupForms(), objectForms(), memoryForms(), workForms(), orderForms(), graphForms(), collectiveForms(), hostForms(), controlForms())
+	return slices.Concat(setupForms(), objectForms(), memoryForms(), workForms(), orderForms(), graphForms(), modelForms(), collectiveForms(), poolForms(), faultForms(), hostForms(), controlForms())
 }
 
 func formsByVerb() map[string]*Form {
@@ -113,12 +113,13 @@ func objectForms() []Form {
 		{"use", "use CONTEXT", "aclrtSetCurrentContext", "makes the context current in this thread", g, parseUse},
 		{"push", "push CONTEXT", "", "use, and keeps the context before; pop goes back to it", g, parseUse},
 		{"pop", "pop", "", "undoes the last push", g, func(s *parser, h Head) Stmt { return &UseStmt{Head: h} }},
-		{"stream", "stream NAME [priority N] [flags N]", "aclrtCreateStreamWithConfig", "a stream of the current context; priority 0 is the greatest and the default, 7 the least", g,
+		{"stream", "stream NAME [priority N] [persistent] [flags N]", "aclrtCreateStreamWithConfig", "a stream of the current context; priority 0 is the greatest and the default, 7 the least; a persistent one keeps its tasks for a model", g,
 			func(s *parser, h Head) Stmt {
 				st := &StreamStmt{Head: h, Name: s.name("stream")}
 				if s.word("priority") {
 					st.Priority = s.expr()
 				}
+				st.Persistent = s.word("persistent")
 				if s.word("flags") {
 					st.Flags = s.expr()
 				}
@@ -142,14 +143,16 @@ func objectForms() []Form {
 			func(s *parser, h Head) Stmt {
 				return &ModeStmt{h, s.ref("the name of a stream", false), s.oneOf("stop", "continue")}
 			}},
-		{"destroy", "destroy NAME [force]", "aclrtDestroyStream, aclrtDestroyStreamForce, aclrtDestroyEvent, aclrtDestroyNotify, aclrtDestroyContext, aclrtBinaryUnLoad, aclmdlRIDestroy, HcclCommDestroy",
-			"ends a stream, event, notify, context, kernel, graph or group", g, parseDestroy},
-		{"abort", "abort STREAM", "aclrtStreamAbort", "stops the running task of the stream and drops the queued ones", g, parseDestroy},
+		{"attribute", "attribute STREAM failure | overflow | priority | tag [= VALUE | is VALUE]\nattribute POOL follow_events | opportunistic | internal_waits | threshold | reserved | reserved_high | used | used_high [= VALUE | is VALUE]",
+			"aclrtSetStreamAttribute, aclrtGetStreamAttribute, aclrtMemPoolSetAttr, aclrtMemPoolGetAttr", "sets an attribute, expects a value of it, or prints it; values are stop and continue, on and off, numbers, sizes", g, parseAttribute},
+		{"destroy", "destroy NAME [force]", "aclrtDestroyStream, aclrtDestroyStreamForce, aclrtDestroyEvent, aclrtDestroyNotify, aclrtDestroyContext, aclrtBinaryUnLoad, aclmdlRIDestroy, HcclCommDestroy, aclrtMemPoolDestroy",
+			"ends a stream, event, notify, context, kernel, graph, group or pool", g, parseDestroy},
+		{"abort", "abort STREAM | GRAPH | device N", "aclrtStreamAbort, aclmdlRIAbort, aclrtDeviceTaskAbort", "stops the running task and drops the queued ones: of a stream, of all streams of a device; or ends the execution of a graph", g, parseDestroy},
 		{"stop", "stop STREAM", "aclrtStreamStop", "the running task ends and nothing more is started", g, parseDestroy},
 		{"peer", "peer N [off]", "aclrtDeviceEnablePeerAccess, aclrtDeviceDisablePeerAccess", "lets the current device reach device N, or not", g,
 			func(s *parser, h Head) Stmt { return &PeerStmt{h, s.expr(), s.word("off")} }},
-		{"limit", "limit wait TIME", "aclrtSetOpWaitTimeout", "the longest that a stream may wait for an event, in whole seconds; 0s is for ever", g,
-			func(s *parser, h Head) Stmt { return &LimitStmt{h, s.oneOf("wait"), s.expr()} }},
+		{"limit", "limit wait | kernel TIME", "aclrtSetOpWaitTimeout, aclrtSetOpExecuteTimeOutV2", "the longest that a stream may wait for an event, in whole seconds; 0s is for ever. Or the longest that a kernel may run, rounded up to ticks of 4.3 s; 0s is the maximum", g,
+			func(s *parser, h Head) Stmt { return &LimitStmt{h, s.oneOf("wait", "kernel"), s.expr()} }},
 	}
 }
 
@@ -198,22 +201,24 @@ func workForms() []Form {
 	return []Form{
 		{"kernel", "kernel NAME = OPERATOR(TYPE, …) [outputs N] [opset N] [ATTRIBUTE=VALUE …]\nkernel NAME = vector | cube | mix | aicpu [blocks N] time TIME [set V | add V] [fault oob | divzero | hang]",
 			"aclrtBinaryLoad, aclrtBinaryGetFunction", "a kernel: an operator of the library with the types of its inputs, or a plain one that lasts a given time per block", g, parseKernel},
-		{"launch", "launch KERNEL[(INPUT, … -> RESULT, …)] [on STREAM]", "aclrtLaunchKernel", "starts the kernel in the order of the stream", g, parseLaunch},
+		{"launch", "launch KERNEL[(INPUT, … -> RESULT, …)] [on STREAM] [timeout TIME]", "aclrtLaunchKernel, aclrtLaunchKernelWithConfig", "starts the kernel in the order of the stream; a time-out is the limit of this launch", g, parseLaunch},
 	}
 }
 
 func orderForms() []Form {
 	const g = "Order between streams"
 	order := func(s *parser, h Head) Stmt {
-		st := &OrderStmt{Head: h, What: s.ref("the name of an event or a notify", false), On: s.on()}
+		st := &OrderStmt{Head: h, What: s.ref("the name of an event or a notify", false)}
+		st.External = h.Verb != "reset" && s.word("external")
+		st.On = s.on()
 		if h.Verb == "wait" && s.word("timeout") {
 			st.Timeout = s.expr()
 		}
 		return st
 	}
 	return []Form{
-		{"record", "record EVENT | NOTIFY [on STREAM]", "aclrtRecordEvent, aclrtRecordNotify", "marks the stream's present end", g, order},
-		{"wait", "wait EVENT | NOTIFY [on STREAM] [timeout TIME]", "aclrtStreamWaitEvent, aclrtWaitAndResetNotify", "holds the stream until the mark is reached; the host goes on", g, order},
+		{"record", "record EVENT [external] | NOTIFY [on STREAM]", "aclrtRecordEvent, aclrtRecordEventWithFlag, aclrtRecordNotify", "marks the stream's present end; with external, in a graph, for waits outside of it", g, order},
+		{"wait", "wait EVENT [external] | NOTIFY [on STREAM] [timeout TIME]", "aclrtStreamWaitEvent, aclrtStreamWaitEventWithTimeout, aclrtStreamWaitEventWithFlag, aclrtWaitAndResetNotify", "holds the stream until the mark is reached; the host goes on. With external, in a graph, for a record outside of it", g, order},
 		{"reset", "reset EVENT [on STREAM]\nreset device N [force]", "aclrtResetEvent, aclrtResetDevice, aclrtResetDeviceForce", "clears the event in the order of the stream; or gives up the device", g,
 			func(s *parser, h Head) Stmt {
 				if s.word("device") {
@@ -316,9 +321,14 @@ func hostForms() []Form {
 				}
 				return st
 			}},
-		{"expect", "expect BUFFER = DATA [tolerance A [relative R]]", "", "the buffer must hold this; device memory is read with a synchronous copy", g,
+		{"expect", "expect BUFFER = DATA [tolerance A [relative R]]\nexpect BUFFER at BUFFER", "", "the buffer must hold this; device memory is read with a synchronous copy. Or it must have the address of another one", g,
 			func(s *parser, h Head) Stmt {
 				st := &ExpectStmt{Head: h, What: s.ref("a buffer", true)}
+				if s.word("at") {
+					r := s.ref("a buffer", true)
+					st.At = &r
+					return st
+				}
 				s.need("=")
 				st.Init = s.init()
 				if s.word("tolerance") {
@@ -360,10 +370,10 @@ func controlForms() []Form {
 		{"mutex", "mutex NAME", "", "a lock between threads", g, func(s *parser, h Head) Stmt { return &MutexStmt{h, s.name("mutex")} }},
 		{"lock", "lock MUTEX", "", "waits until the lock is free and takes it", g, parseDestroy},
 		{"unlock", "unlock MUTEX", "", "gives it back", g, parseDestroy},
-		{"end", "end", "", "ends repeat, thread, if or while", g,
+		{"end", "end", "", "ends repeat, thread, if, while, switch, taskgroup or update", g,
 			func(s *parser, h Head) Stmt {
 				if len(s.open) == 1 {
-					s.failAt(h.Pos, "end without a block", "it closes repeat, thread, if or while")
+					s.failAt(h.Pos, "end without a block", "it closes repeat, thread, if, while, switch, taskgroup or update")
 					return nil
 				}
 				s.close()
@@ -375,6 +385,9 @@ func controlForms() []Form {
 func parseUse(s *parser, h Head) Stmt { return &UseStmt{h, s.ref("the name of a context", false)} }
 
 func parseDestroy(s *parser, h Head) Stmt {
+	if h.Verb == "abort" && s.word("device") {
+		return &DestroyStmt{Head: h, Device: s.expr()}
+	}
 	st := &DestroyStmt{Head: h, What: s.ref("a name", false)}
 	st.Force = h.Verb == "destroy" && s.word("force")
 	return st

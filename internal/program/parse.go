@@ -127,7 +127,7 @@ func (s *parser) line(text string, no int) {
 		return
 	}
 	switch st.(type) {
-	case *RepeatStmt, *ThreadStmt, *BodyStmt: // also a wrong one has an end
+	case blockStmt: // also a wrong one has an end
 		if len(s.open) > maxDepth {
 			s.mistakes = append(s.mistakes, &Mistake{st.head().Pos, fmt.Sprintf("blocks nested deeper than %d", maxDepth), ""})
 		}
@@ -148,13 +148,8 @@ func (s *parser) add(st Stmt) {
 func (s *parser) close() *block {
 	b := s.open[len(s.open)-1]
 	s.open = s.open[:len(s.open)-1]
-	switch st := b.stmt.(type) {
-	case *RepeatStmt:
-		st.Body = b.body
-	case *ThreadStmt:
-		st.Body = b.body
-	case *BodyStmt:
-		st.Body = b.body
+	if st, ok := b.stmt.(blockStmt); ok {
+		st.take(b.body)
 	}
 	s.add(b.stmt)
 	return b
@@ -297,6 +292,25 @@ func (s *parser) on() On {
 	}
 	r := s.ref("the name of a stream, or default", false)
 	return On{Name: r.Name, Pos: r.Pos}
+}
+
+// onStream takes "on STREAM", which must stand there.
+func (s *parser) onStream(what string) On {
+	on := s.on()
+	if s.bad == nil && on.Name == "" {
+		s.fail("%v: expected on STREAM, %s", s.peek(), what)
+	}
+	return on
+}
+
+// words takes one of some words that need not stand there; empty for none.
+func (s *parser) words(list ...string) string {
+	for _, w := range list {
+		if s.word(w) {
+			return w
+		}
+	}
+	return ""
 }
 
 // orList is "a, b or c".

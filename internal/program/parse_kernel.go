@@ -193,7 +193,9 @@ func parseLaunch(s *parser, h Head) Stmt {
 	if st.Inputs < 0 {
 		st.Inputs = len(st.Args)
 	}
-	st.On = s.on()
+	if st.On = s.on(); s.word("timeout") {
+		st.Timeout = s.expr()
+	}
 	return st
 }
 

@@ -99,6 +99,29 @@ type runner struct {
 	streams  map[streamKey]string
 	threads  map[uint16]string
 	faults   map[faultKey]bool // that a statement has returned
+	injected []injected
+}
+
+// injected is a fault that a statement of the program has ordered.
+type injected struct {
+	st *InjectStmt
+	*sim.Injection
+}
+
+// inject keeps an injection, to see in the end whether it met anything.
+func (r *runner) inject(st *InjectStmt, i *sim.Injection) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.injected = append(r.injected, injected{st, i})
+}
+
+// unmet are failures of injections that met no task although they were certain to.
+func (r *runner) unmet(h *host) {
+	for _, i := range r.injected {
+		if i.Fired() == 0 && i.Chance == 0 {
+			r.failed(h, i.st, errors.New("no task met these conditions"))
+		}
+	}
 }
 
 // faultKey tells faults apart.
@@ -167,6 +190,7 @@ func (p *Program) Run(ctx context.Context, o Options) (res *Result, err error) {
 	if err := rt.Close(th); err != nil && len(r.failures) == 0 && !r.reported(err) {
 		r.failed(h, nil, err)
 	}
+	r.unmet(h)
 	for id, name := range r.threads {
 		rec.NameThread(id, name)
 	}

@@ -369,7 +369,7 @@ unsubscribe s
 unsubscribe s expect 107012`,
 			"main callback: before\nmain callback: one\nmain callback: two\nmain callback: three\nmain: all done"},
 		{"R02: exception callbacks", "stream s\nwatch faults\nkernel bad = cube time 1us fault divzero\nlaunch bad on s\nsync s expect 507015\nprint \"after\"",
-			"main exception: ACL_ERROR_RT_AICORE_EXCEPTION (507015): device 0, stream s, task 0, kernel bad, submitted by thread 1: integer division by zero\nmain: after"},
+			"main exception: ACL_ERROR_RT_AICORE_EXCEPTION (507015): device 0, stream s, task 0, kernel bad on AIC 0, submitted by thread 1: integer division by zero\nmain: after"},
 		{"threads and a lock", `
 mutex m
 thread a

@@ -41,7 +41,7 @@ func (t token) String() string {
 }
 
 // punctuation of two characters, then of one.
-var puncts = []string{"<-", "->", ">=", "==", "=", "(", ")", "[", "]", ",", ":", "+", "-", "*", "/", "%", "&", "~"}
+var puncts = []string{"<-", "->", ">=", "<=", "==", "!=", ">", "<", "=", "(", ")", "[", "]", ",", ":", "+", "-", "*", "/", "%", "&", "~"}
 
 // scan splits a line into tokens, the last of which is tokEnd. A comment ends the line.
 func scan(line string, no int) ([]token, *Mistake) {

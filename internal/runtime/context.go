@@ -38,6 +38,15 @@ type ContextConfig struct {
 // Device is the number of the context's device.
 func (c *Context) Device() int { return c.dev.id }
 
+// DefaultStream is the default stream of the current context (aclrtCtxGetCurrentDefaultStream).
+func (th *Thread) DefaultStream() (*Stream, error) {
+	c, err := th.context(call{name: "aclrtCtxGetCurrentDefaultStream"})
+	if err != nil {
+		return nil, err
+	}
+	return c.stream, nil
+}
+
 // CreateContext makes a context with its own default stream and makes it current (aclrtCreateContext).
 func (th *Thread) CreateContext(id int) (*Context, error) {
 	return th.CreateContextWith(id, ContextConfig{})

@@ -60,6 +60,14 @@ func (th *Thread) StreamFailureMode(s *Stream) (m FailureMode, err error) {
 	return m, th.blocked(callStreamAttr.name, nil, err)
 }
 
+// StreamPriority is the stream's priority, 0 greatest … 7 least (aclrtGetStreamAttribute PRIORITY).
+func (th *Thread) StreamPriority(s *Stream) (int, error) {
+	if err := th.ownStream(s, callStreamAttr); err != nil {
+		return 0, err
+	}
+	return s.priority, nil
+}
+
 // SetStreamTag keeps a number of the user's with the stream (aclrtSetStreamAttribute USER_CUSTOM_TAG).
 func (th *Thread) SetStreamTag(s *Stream, tag uint32) error {
 	if err := th.ownStream(s, callStreamAttr); err != nil {

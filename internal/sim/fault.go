@@ -94,6 +94,11 @@ func ArithmeticFault(code uint32, err error) *Fault {
 	return &Fault{Code: code, Detail: err.Error(), cause: causeVecDiv}
 }
 
+// DivisionFault is the fault of a kernel whose scalar unit divides by zero.
+func DivisionFault(code uint32) *Fault {
+	return &Fault{Code: code, Detail: "integer division by zero", cause: causeDivide}
+}
+
 // fail marks the head task of q as failed. The fault is the queue's when the task ends.
 func (m *Machine) fail(q *Queue, f *Fault) {
 	d := q.desc()

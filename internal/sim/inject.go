@@ -35,7 +35,7 @@ type Injection struct {
 	Op     string  // name of the kernel, or one of those that were fused into it
 	Task   int64   // task id, in a sunk graph the position in its stream
 	Stream int64   // stream id
-	Nth    int64   // the n-th task that the other conditions let through, from 1
+	Nth    int64   // the n-th task that the other conditions let through, from 1; with Again each n-th
 	Addr   uint64  // ecc: memory that cannot be corrected; others: what the task touches
 	After  int64   // device ns before which nothing happens
 	Chance float64 // of each task, 0 is certain
@@ -91,7 +91,7 @@ func (m *Machine) injected(q *Queue) *Fault {
 			}
 		}
 		i.seen++
-		if i.Nth > 0 && i.seen != i.Nth || i.Chance > 0 && i.rng.Float64() >= i.Chance {
+		if i.Nth > 0 && i.seen%i.Nth != 0 || i.Chance > 0 && i.rng.Float64() >= i.Chance {
 			continue
 		}
 		i.fired++

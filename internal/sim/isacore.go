@@ -163,10 +163,11 @@ func (m *Machine) missed(q *Queue, p *isa.Program, f *Fault, args []uint64, bloc
 	if !moves || p.Moves[k] < 0 {
 		return block, 0
 	}
+	whole := !f.injected && f.cause == causeMTE && f.Addr == args[k] // the operand was resolved in one piece
 	walk(q.fn, p, blocks, k, func(b uint32, t int, off, n int64) bool {
 		at := args[k] + uint64(off)
 		hit := f.HasAddr && f.Addr-at < uint64(n)
-		if !f.injected && f.cause == causeMTE {
+		if whole {
 			_, miss := q.space.Resolve(at, int(n), Read)
 			if hit = miss != nil; hit {
 				f.Addr, f.HasAddr = at, true
