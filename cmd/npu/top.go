@@ -23,7 +23,7 @@ type topOptions struct {
 	record, replay  string
 	npuSMI          string
 	theme           string
-	ascii           bool
+	ascii, mouse    bool
 	paced           bool // --interval was given
 }
 
@@ -51,7 +51,7 @@ reason beside each null, or CSV. JSON of several frames is one object a line, wh
 	f := c.Flags()
 	f.BoolVarP(&o.once, "once", "1", false, "print one frame and stop (of a recording: the last)")
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	f.BoolVar(&o.csv, "csv", false, "print CSV: the devices, or with --panel processes the processes")
+	f.BoolVar(&o.csv, "csv", false, "print CSV: the devices, or the rows of --panel")
 	f.IntVarP(&o.count, "count", "n", 0, "print this many frames")
 	f.DurationVarP(&o.interval, "interval", "d", time.Second, "time between two frames")
 	f.StringVar(&o.sort, "sort", "", "sort by a column (a key of the JSON, or mem); -COLUMN turns the order around")
@@ -62,6 +62,7 @@ reason beside each null, or CSV. JSON of several frames is one object a line, wh
 	f.StringVar(&o.npuSMI, "npu-smi", os.Getenv("NPU_SMI"), "path of npu-smi (default: $NPU_SMI, else found by itself)")
 	f.StringVar(&o.theme, "theme", "auto", "colours for a dark or a light background: auto, dark, light")
 	f.BoolVar(&o.ascii, "ascii", false, "draw with ASCII only")
+	f.BoolVar(&o.mouse, "mouse", false, "take the mouse: click selects and sorts, the wheel scrolls (% on the screen)")
 	f.Lookup("npu-smi").DefValue = ""
 	for name, values := range map[string][]string{"sort": top.SortKeys(), "panel": top.Panels(), "theme": {"auto", "dark", "light"}} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -93,10 +94,10 @@ func runTop(ctx context.Context, o *topOptions) error {
 		defer rec.Close()
 	}
 	if o.plain() {
-		p := top.Plain{Format: o.format(panel), Count: o.frames(), Select: sel, Record: rec}
+		p := top.Plain{Format: o.format(), Panel: panel, Count: o.frames(), Select: sel, Record: rec}
 		return p.Run(ctx, src, o.out)
 	}
-	return top.Show(ctx, src, top.Screen{Select: sel, Panel: panel, Interval: o.interval, Record: rec, Theme: o.look(), In: o.in, Out: o.out})
+	return top.Show(ctx, src, top.Screen{Select: sel, Panel: panel, Interval: o.interval, Record: rec, Theme: o.look(), Mouse: o.mouse, In: o.in, Out: o.out})
 }
 
 // check refuses flags that make no sense together.
@@ -132,14 +133,12 @@ func (o *topOptions) plain() bool {
 	return !o.outTTY || o.once || o.json || o.csv || o.count > 0 || os.Getenv("TERM") == "dumb"
 }
 
-func (o *topOptions) format(panel int) top.Format {
+func (o *topOptions) format() top.Format {
 	switch {
 	case o.json:
 		return top.JSON
-	case o.csv && panel == top.PanelProcesses:
-		return top.CSVProcesses
 	case o.csv:
-		return top.CSVDevices
+		return top.Rows
 	}
 	return top.Table
 }

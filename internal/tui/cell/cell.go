@@ -57,6 +57,9 @@ func (a Area) Sub(x, y, w, h int) Area {
 	return Area{b: a.b, x: a.x + x0, y: a.y + y0, W: max(0, min(x+w, a.W)-x0), H: max(0, min(y+h, a.H)-y0)}
 }
 
+// At is where a lies in its buffer.
+func (a Area) At() (x, y int) { return a.x, a.y }
+
 func (a Area) inside(x, y int) bool { return x >= 0 && y >= 0 && x < a.W && y < a.H }
 
 // set writes one cell. Half of a wide character that it cuts becomes a blank.

@@ -21,6 +21,20 @@ func New(group, shown, does string, names ...string) Binding {
 // Is reports whether a message is one of the keys.
 func (b Binding) Is(m tea.KeyMsg) bool { return key.Matches(m, b.Binding) }
 
+// Press is the message of the first key of b, as if it were typed.
+func (b Binding) Press() tea.KeyMsg {
+	name := b.Keys()[0]
+	for t, n := range map[tea.KeyType]string{tea.KeyEnter: "enter", tea.KeyEsc: "esc", tea.KeyTab: "tab", tea.KeyDown: "down", tea.KeyUp: "up", tea.KeyPgDown: "pgdown", tea.KeyPgUp: "pgup"} {
+		if n == name {
+			return tea.KeyMsg{Type: t}
+		}
+	}
+	if name == " " {
+		return tea.KeyMsg{Type: tea.KeySpace, Runes: []rune(name)}
+	}
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}
+}
+
 // Split takes apart the letters that arrived in one read. Bubble Tea gives them as one message of several runes, which
 // no binding matches: "ww" typed fast, or over a slow link, would be lost. Pastes stay whole.
 func Split(m tea.KeyMsg) []tea.KeyMsg {

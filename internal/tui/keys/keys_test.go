@@ -32,3 +32,12 @@ func TestBinding(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 }
+
+// What Press gives is what the binding takes.
+func TestPress(t *testing.T) {
+	for _, name := range []string{"enter", "esc", "tab", "down", "up", "pgdown", "pgup", " ", "q", "?", "S"} {
+		if b := New("", "", "", name); !b.Is(b.Press()) {
+			t.Errorf("%q is not pressed", name)
+		}
+	}
+}

@@ -7,6 +7,7 @@ type bindings struct {
 	quit, interrupt, help, back, details                                 keys.Binding
 	up, down, pageUp, pageDown, halfUp, halfDown, first, last            keys.Binding
 	nextPanel, prevPanel, devices, processes, streams, memory, operators keys.Binding
+	command, copy, copyRow, export, capture                              keys.Binding
 	filter, sortLeft, sortRight, reverse, tree, ids, view, left, right   keys.Binding
 	pause, slower, faster, reset, stepBack, step, snapshot, redraw, stop keys.Binding
 }
@@ -51,6 +52,11 @@ func newBindings() bindings {
 		reset:    keys.New(time, "0", "forget maxima and means", "0"),
 
 		help:      keys.New(other, "? F1", "this help", "?", "f1"),
+		command:   keys.New(other, ":", "command: sort, npu, ...", ":"),
+		copy:      keys.New(other, "y Y", "copy the id, the row", "y"),
+		copyRow:   keys.New(other, "y Y", "copy the id, the row", "Y"),
+		export:    keys.New(other, "e", "export rows: CSV, JSON", "e"),
+		capture:   keys.New(other, "%", "mouse on, off", "%"),
 		snapshot:  keys.New(other, "S", "save a picture (SVG)", "S"),
 		redraw:    keys.New(other, "Ctrl-L", "draw anew", "ctrl+l"),
 		stop:      keys.New(other, "Ctrl-Z", "suspend", "ctrl+z"),
@@ -66,6 +72,6 @@ func (b *bindings) all() []keys.Binding {
 		b.up, b.down, b.pageUp, b.pageDown, b.halfUp, b.halfDown, b.first, b.last, b.left, b.right,
 		b.filter, b.sortLeft, b.sortRight, b.reverse, b.tree, b.ids, b.view,
 		b.pause, b.faster, b.slower, b.stepBack, b.step, b.reset,
-		b.help, b.snapshot, b.redraw, b.stop, b.quit, b.interrupt,
+		b.help, b.command, b.copy, b.copyRow, b.export, b.snapshot, b.capture, b.redraw, b.stop, b.quit, b.interrupt,
 	}
 }

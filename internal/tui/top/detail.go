@@ -26,6 +26,7 @@ func (m *model) drawDetail(a cell.Area, p plan, pen *pen) {
 	title, lines := m.detailLines()
 	box := a.Sub(0, y, m.w, m.h-1-y)
 	box.Clear()
+	m.over = spotOf(box, 1)
 	inside := box.H - 2
 	columns := max(1, (m.w-2)/detailColumn)
 	if n := (len(lines) + max(1, inside) - 1) / max(1, inside); n < columns {
@@ -78,14 +79,14 @@ func sick(l line) bool {
 func (m *model) detailLines() (title string, out []line) {
 	if m.active == PanelProcesses {
 		if rows := m.selectedProcesses(); len(rows) > 0 {
-			return fmt.Sprintf("Process %d", rows[0].PID), processLines(rows, manyChips(m.frame.Devices))
+			return fmt.Sprintf("Process %d", rows[0].PID), processLines(rows, namesOf(m.frame.Devices))
 		}
 	}
 	d := m.selectedDevice()
 	if d == nil {
 		return "Details", []line{{"", "", "", "nothing is selected"}}
 	}
-	return fmt.Sprintf("NPU %s  %s", idName(d.NPU, d.Chip, manyChips(m.frame.Devices)), d.Name), m.deviceLines(d)
+	return fmt.Sprintf("NPU %s  %s", namesOf(m.frame.Devices).device(d), d.Name), m.deviceLines(d)
 }
 
 func num(group, name string, v Value, unit string) line {
@@ -164,7 +165,7 @@ func factGroup(g string) string {
 	return g
 }
 
-func processLines(rows []*Process, chips bool) []line {
+func processLines(rows []*Process, names naming) []line {
 	p := rows[0]
 	out := []line{
 		{"process", "command", commandOf(p), p.Command.Why},
@@ -179,7 +180,7 @@ func processLines(rows []*Process, chips bool) []line {
 	total := 0.0
 	for _, r := range rows {
 		total += r.Mem.N
-		out = append(out, num("device", "memory on NPU "+idName(r.NPU, r.Chip, chips), r.Mem, "MiB"))
+		out = append(out, num("device", "memory on NPU "+names.of(r.Source, r.NPU, r.Chip), r.Mem, "MiB"))
 	}
 	return append(out, num("device", "memory on all", Num(total), "MiB"))
 }

@@ -10,26 +10,39 @@ import (
 	"npu/internal/tui/widget"
 )
 
-// idName is how a device is called: "3", or "3.1" where cards have several chips.
-func idName(npu int, chip Value, chips bool) string {
-	if !chips || !chip.Known {
-		return strconv.Itoa(npu)
-	}
-	return fmt.Sprintf("%d.%d", npu, int(chip.N))
-}
+// naming is how devices are called so that no two have the same name: "3"; "3.1" where cards have several chips; and
+// "sim3" for a simulated one where there are real ones too.
+type naming struct{ chips, mixed bool }
 
-// manyChips reports whether some card has more than one chip; only then the chip is part of the name.
-func manyChips(devices []Device) bool {
-	seen := map[string]bool{}
+func namesOf(devices []Device) naming {
+	var n naming
+	type card struct {
+		source string
+		npu    int
+	}
+	seen := map[card]bool{}
 	for i := range devices {
-		k := devices[i].Source + strconv.Itoa(devices[i].NPU)
-		if seen[k] {
-			return true
-		}
+		d := &devices[i]
+		k := card{d.Source, d.NPU}
+		n.chips = n.chips || seen[k]
+		n.mixed = n.mixed || d.Source != devices[0].Source
 		seen[k] = true
 	}
-	return false
+	return n
 }
+
+func (n naming) of(source string, npu int, chip Value) string {
+	s := strconv.Itoa(npu)
+	if n.chips && chip.Known {
+		s += "." + strconv.Itoa(int(chip.N))
+	}
+	if n.mixed && source == runsName {
+		s = "sim" + s
+	}
+	return s
+}
+
+func (n naming) device(d *Device) string { return n.of(d.Source, d.NPU, d.Chip) }
 
 // healthSign says without colour how bad it is.
 func healthSign(severity int) string { return strings.Repeat("!", severity) }
@@ -44,6 +57,8 @@ func healthText(d *Device) string {
 	}
 	return d.Health
 }
+
+func faultText(d *Device) string { return fmt.Sprintf("%.0f faults", d.Faults.N) }
 
 // tempRole warns where chips of this family start to slow down.
 func tempRole(v Value) theme.Role {
@@ -60,7 +75,7 @@ func tempRole(v Value) theme.Role {
 
 // shape is what the columns of all devices have in common: how wide, and which ones make sense.
 type shape struct {
-	chips            bool // ids with a chip
+	names            naming
 	id, name, health int
 	phy, logic, bus  bool
 	hbm, util        string
@@ -69,16 +84,19 @@ type shape struct {
 }
 
 func shapeOf(devices []Device, ids bool, lines int) shape {
-	s := shape{chips: manyChips(devices), id: 3, name: 4, health: 2, util: "AICore", lines: lines}
+	s := shape{names: namesOf(devices), id: 3, name: 4, health: 2, util: "AICore", lines: lines}
 	hbm, npu := 0, 0
 	for i := range devices {
 		d := &devices[i]
-		s.id = max(s.id, len(idName(d.NPU, d.Chip, s.chips)))
+		s.id = max(s.id, len(s.names.device(d)))
 		s.name = max(s.name, min(12, cell.Width(d.Name)))
 		s.health = max(s.health, min(12, len(healthText(d))))
 		s.phy = s.phy || ids && d.Phy.Known
 		s.logic = s.logic || ids && d.Logic.Known
 		s.bus = s.bus || ids && d.Bus.S != ""
+		if lines > 1 && d.Faults.Known {
+			s.health = max(s.health, len(faultText(d)))
+		}
 		s.bandwidth = d.Bandwidth.Known && (i == 0 || s.bandwidth)
 		if d.HBM.Total.Known && d.HBM.Total.N > 0 {
 			hbm++
@@ -102,7 +120,7 @@ func deviceColumns(s shape) []column[Device] {
 	tall := s.lines > 1
 	cols := []column[Device]{
 		{key: "npu", title: "NPU", min: s.id, left: true, draw: func(a cell.Area, d *Device, p *pen) {
-			a.Text(0, 0, theme.Strong, idName(d.NPU, d.Chip, s.chips))
+			a.Text(0, 0, theme.Strong, s.names.device(d))
 		}},
 	}
 	add := func(c column[Device]) { cols = append(cols, c) }
@@ -129,7 +147,7 @@ func deviceColumns(s shape) []column[Device] {
 		}
 		a.Text(0, 0, healthRole(sev), cell.Cut(text, a.W, ""))
 		if a.H > 1 && d.Faults.Known {
-			a.Text(0, 1, theme.Dim, fmt.Sprintf("%v faults", d.Faults.N))
+			a.Text(0, 1, theme.Dim, faultText(d))
 		}
 	}})
 	add(column[Device]{key: "temp_c", title: "Temp", min: 5, drop: 20, draw: func(a cell.Area, d *Device, p *pen) {

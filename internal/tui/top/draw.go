@@ -63,6 +63,10 @@ func (m *model) layout(n int) plan {
 
 func (m *model) draw() {
 	m.buf.Reset(m.w, m.h)
+	m.buttons = m.buttons[:0]
+	for i := range m.panels {
+		m.panels[i].spot = spot{}
+	}
 	a := m.buf.All()
 	if m.w < leastW || m.h < leastH {
 		say(a, 0, 0, theme.Text, fmt.Sprintf("terminal is %d×%d; npu top needs %d×%d (try npu top --once; q quits)", m.w, m.h, leastW, leastH))
@@ -102,6 +106,7 @@ func (m *model) drawDevices(a cell.Area, devices []*Device, p plan, pen *pen) {
 	s := &m.panels[PanelDevices]
 	active := m.active == PanelDevices
 	if p.boxes {
+		m.buttonAt(a, 0, a.W, PanelDevices)
 		a = widget.Box(a, "1 Devices", m.panelRemark(s), active)
 	}
 	if len(devices) == 0 {
@@ -226,7 +231,14 @@ func (m *model) drawPanelBox(a cell.Area, panel int, pen *pen) {
 	if remark == "" && panel == m.lower && a.W < 160 && a.W == m.w {
 		remark = "1-5 or Tab: other panels"
 	}
+	m.buttonAt(a, 0, a.W, panel)
 	m.drawPanel(widget.Box(a, title, remark, m.active == panel), panel, pen)
+}
+
+// buttonAt lets a click on a part of the first line of a choose a panel.
+func (m *model) buttonAt(a cell.Area, from, to, panel int) {
+	x, y := a.At()
+	m.buttons = append(m.buttons, button{x: x + from, y: y, w: to - from, panel: panel})
 }
 
 // drawTabs names the panels that share the lower part, the shown one marked.
@@ -248,7 +260,9 @@ func (m *model) drawTabs(a cell.Area) {
 		if x+cell.Width(text)+3 > a.W {
 			break
 		}
-		x = a.Text(x, 0, role, before+text+after)
+		end := a.Text(x, 0, role, before+text+after)
+		m.buttonAt(a, x, end, i)
+		x = end
 	}
 	if r := m.panelRemark(&m.panels[m.lower]); r != "" && x+cell.Width(r)+3 < a.W {
 		a.Text(a.W-cell.Width(r)-2, 0, theme.Warn, " "+r+" ")
@@ -263,7 +277,7 @@ func (m *model) count(panel int) string {
 	n, why := 0, ""
 	switch panel {
 	case PanelProcesses:
-		n, why = len(byProcess(f.Processes.Rows, false)), f.Processes.Why
+		n, why = len(byProcess(f.Processes.Rows, naming{})), f.Processes.Why
 	case PanelStreams:
 		n, why = len(f.Streams.Rows), f.Streams.Why
 	case PanelOperators:
@@ -291,13 +305,13 @@ func (m *model) drawPanel(a cell.Area, panel int, pen *pen) {
 		m.drawProcesses(a, s, active, pen)
 	case PanelStreams:
 		rows := pick(f.Streams.Rows, streamFields, s.filter, s.sort)
-		drawList(a, s, rows, len(f.Streams.Rows), streamID, streamColumns(rows), active, pen, "No stream.")
+		drawList(a, s, rows, len(f.Streams.Rows), streamID, streamColumns(namesOf(f.Devices)), active, pen, "No stream.")
 	case PanelMemory:
 		rows := byOwner(f.Devices, pick(f.Memory.Rows, memoryFields, s.filter, Sort{}))
 		drawList(a, s, rows, len(rows), (*memoryRow).id, memoryColumns(rows), active, pen, "No memory in use is known.")
 	case PanelOperators:
 		rows := pick(f.Operators.Rows, operatorFields, s.filter, s.sort)
-		drawList(a, s, rows, len(f.Operators.Rows), operatorID, operatorColumns(rows), active, pen, "No operator ran yet.")
+		drawList(a, s, rows, len(f.Operators.Rows), operatorID, operatorColumns(namesOf(f.Devices)), active, pen, "No operator ran yet.")
 	}
 }
 
@@ -323,11 +337,11 @@ func (m *model) drawProcesses(a cell.Area, s *panel, active bool, pen *pen) {
 	if m.tree {
 		rows = byDevice(m.frame.Devices, pickProcesses(values(list), Filter{}, s.sort), !s.filter.Active())
 	} else {
-		sum := byProcess(values(list), manyChips(m.frame.Devices))
+		sum := byProcess(values(list), namesOf(m.frame.Devices))
 		for i := range sum {
 			rows = append(rows, &sum[i])
 		}
 		orderProcesses(rows, s.sort)
 	}
-	drawList(a, s, rows, len(byProcess(m.frame.Processes.Rows, false)), (*processRow).id, processColumns(rows, m.tree), active, pen, "No process uses a device.")
+	drawList(a, s, rows, len(byProcess(m.frame.Processes.Rows, naming{})), (*processRow).id, processColumns(rows, m.tree), active, pen, "No process uses a device.")
 }

@@ -119,6 +119,9 @@ func (m *model) summary() []part {
 // freshness is where the figures come from and how old they are.
 func (m *model) freshness() []part {
 	var out []part
+	if m.pointer {
+		out = append(out, part{"mouse", theme.Dim, 8})
+	}
 	if m.paused {
 		out = append(out, part{"PAUSED", theme.Warn, 1})
 	}
@@ -160,7 +163,7 @@ func (m *model) freshness() []part {
 func (m *model) drawFoot(a cell.Area) {
 	switch {
 	case m.prompt != nil:
-		x := a.Text(0, 0, theme.BarKey, "/")
+		x := a.Text(0, 0, theme.BarKey, string(m.asks))
 		text := m.prompt.String()
 		start := x
 		x = a.Text(x, 0, theme.Strong, text)
@@ -175,7 +178,9 @@ func (m *model) drawFoot(a cell.Area) {
 			a.Sub(cursor, 0, 1, 1).Mark(0, theme.Selected)
 		}
 		hint, role := "Enter keep  Esc drop  KEY=expr  !not", theme.Dim
-		if m.promptErr != "" {
+		if m.asks == ':' {
+			hint = m.hint()
+		} else if m.promptErr != "" {
 			hint, role = "! "+m.promptErr, theme.Warn
 		}
 		hint = cell.Cut(hint, a.W-x-2, more)
@@ -192,13 +197,16 @@ func (m *model) drawFoot(a cell.Area) {
 		}
 	}
 	x := 0
+	x0, y0 := a.At()
 	for _, k := range m.footKeys() {
 		h := k.Help()
 		if x+cell.Width(h.Key)+cell.Width(h.Desc)+1 > a.W {
 			break
 		}
+		from := x
 		x = a.Text(x, 0, theme.BarKey, h.Key)
 		x = a.Text(x+1, 0, theme.Dim, h.Desc) + 2
+		m.buttons = append(m.buttons, button{x: x0 + from, y: y0, w: x - from - 2, panel: -1, key: k})
 	}
 	if c := fmt.Sprintf("top itself %.1f%% of a core", m.cost.share.N); m.cost.share.Known && x+cell.Width(c) < a.W {
 		right(a, 0, theme.Dim, c)

@@ -14,7 +14,7 @@ type memoryRow struct {
 	device *Device
 	parts  []*Memory // of the device, the largest first; system and free at the end
 	*Memory
-	chips bool
+	names naming
 }
 
 func (r *memoryRow) id() string {
@@ -27,9 +27,9 @@ func (r *memoryRow) id() string {
 // byOwner lists each device and below it whoever has some of its memory.
 func byOwner(devices []Device, list []*Memory) []*memoryRow {
 	var out []*memoryRow
-	chips := manyChips(devices)
+	names := namesOf(devices)
 	for i := range devices {
-		head := &memoryRow{device: &devices[i], chips: chips}
+		head := &memoryRow{device: &devices[i], names: names}
 		for _, m := range list {
 			if m.Key() == devices[i].Key() {
 				head.parts = append(head.parts, m)
@@ -79,7 +79,7 @@ func memoryColumns(rows []*memoryRow) []column[memoryRow] {
 	peak := false
 	for _, r := range rows {
 		if r.device != nil {
-			id = max(id, len(idName(r.device.NPU, r.device.Chip, r.chips)))
+			id = max(id, len(r.names.device(r.device)))
 		} else {
 			peak = peak || r.Peak.Known
 		}
@@ -105,7 +105,7 @@ func memoryColumns(rows []*memoryRow) []column[memoryRow] {
 	cols := []column[memoryRow]{
 		{title: "NPU", min: id, left: true, draw: func(a cell.Area, r *memoryRow, p *pen) {
 			if r.device != nil {
-				a.Text(0, 0, theme.Strong, idName(r.device.NPU, r.device.Chip, r.chips))
+				a.Text(0, 0, theme.Strong, r.names.device(r.device))
 			}
 		}},
 		{title: "Processes", min: 9, drop: 20, draw: func(a cell.Area, r *memoryRow, p *pen) {

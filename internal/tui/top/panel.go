@@ -58,13 +58,18 @@ type panel struct {
 	all    int      // rows without the filter
 	keys   []string // columns that can be sorted by, as drawn
 	page   int      // rows that fit
+	moved  bool     // a row was chosen; before, the first one of the source's order is selected
+	spot   spot     // where it was drawn
 }
 
 // settle finds the selected row among the present ones; a row that is gone leaves its place selected.
 func (s *panel) settle(ids []string, all int) {
 	s.ids, s.all = ids, all
 	i := slices.Index(ids, s.sel)
-	if i < 0 {
+	if !s.moved && s.sort.Key == "" {
+		i = 0
+	}
+	if i < 0 || i >= len(ids) {
 		i = max(0, min(s.at, len(ids)-1))
 	}
 	s.at = i
@@ -80,7 +85,7 @@ func (s *panel) move(n int) {
 		return
 	}
 	s.at = max(0, min(s.at+n, len(s.ids)-1))
-	s.sel = s.ids[s.at]
+	s.sel, s.moved = s.ids[s.at], true
 }
 
 // drawRows draws a header and the rows that fit, the selected one marked by a sign and by its role; in a panel that does
@@ -96,6 +101,10 @@ func drawRows[T any](a cell.Area, s *panel, rows []*T, cols []column[T], lines i
 	fitted := fit(without(cols, s.skip), a.W-margin-1)
 	drawHeader(a.Sub(margin, 0, a.W-margin, 1), fitted, s.sort)
 	body := a.Sub(0, 1, a.W, a.H-1)
+	s.spot = spotOf(a, lines)
+	for _, c := range fitted {
+		s.spot.heads = append(s.spot.heads, head{margin + c.x, margin + c.x + c.w, c.key})
+	}
 	s.page = max(1, body.H/lines)
 	s.top = widget.Scroll(s.top, s.at, len(rows), s.page)
 	for i := s.top; i < len(rows) && i < s.top+s.page; i++ {

@@ -203,23 +203,30 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// CSV writes the devices, or the processes, of frames: one header, then a row each, with the time in front. Unknown
+// CSV writes the rows of one panel of frames: one header, then a row each, with the time in front. Unknown
 // values are empty.
 type CSV struct {
-	w         *csv.Writer
-	processes bool
-	header    bool
+	w      *csv.Writer
+	panel  int
+	header bool
 }
 
-// NewCSV writes to w.
-func NewCSV(w io.Writer, processes bool) *CSV { return &CSV{w: csv.NewWriter(w), processes: processes} }
+// NewCSV writes the rows of a panel to w.
+func NewCSV(w io.Writer, panel int) *CSV { return &CSV{w: csv.NewWriter(w), panel: panel} }
 
 // Write adds a frame.
 func (c *CSV) Write(f *Frame) error {
 	at := f.Time.UTC().Format(time.RFC3339Nano)
-	if c.processes {
+	switch c.panel {
+	case PanelProcesses:
 		csvRows(c, at, f.Processes.Rows, processFields)
-	} else {
+	case PanelStreams:
+		csvRows(c, at, f.Streams.Rows, streamFields)
+	case PanelMemory:
+		csvRows(c, at, f.Memory.Rows, memoryFields)
+	case PanelOperators:
+		csvRows(c, at, f.Operators.Rows, operatorFields)
+	default:
 		csvRows(c, at, f.Devices, deviceFields)
 	}
 	c.w.Flush()

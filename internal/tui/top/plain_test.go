@@ -52,11 +52,11 @@ func TestPlain(t *testing.T) {
 	if one := run(t, Plain{Format: JSON, Count: 1}, 3); !strings.Contains(one, moment.Add(2e9).Format("15:04:05")) || !strings.Contains(one, "\n  \"devices\": [") {
 		t.Errorf("one frame of a recording is its last, indented:\n%.300s", one)
 	}
-	rows := strings.Split(strings.TrimSpace(run(t, Plain{Format: CSVDevices, Count: 2}, 3)), "\n")
+	rows := strings.Split(strings.TrimSpace(run(t, Plain{Format: Rows, Count: 2}, 3)), "\n")
 	if len(rows) != 1+2*8 || !strings.HasPrefix(rows[0], "time,source,index,npu,") || !strings.Contains(rows[0], "hbm_mb_used,hbm_mb_total") {
 		t.Errorf("%d rows, %s", len(rows), rows[0])
 	}
-	rows = strings.Split(strings.TrimSpace(run(t, Plain{Format: CSVProcesses, Count: 1}, 1)), "\n")
+	rows = strings.Split(strings.TrimSpace(run(t, Plain{Format: Rows, Panel: PanelProcesses, Count: 1}, 1)), "\n")
 	if len(rows) != 1+7 || !strings.Contains(rows[0], ",pid,") {
 		t.Errorf("%d rows, %s", len(rows), rows[0])
 	}
@@ -64,7 +64,7 @@ func TestPlain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows = strings.Split(strings.TrimSpace(run(t, Plain{Format: CSVDevices, Count: 1, Select: Select{Filter: f}}, 1)), "\n"); len(rows) != 2 {
+	if rows = strings.Split(strings.TrimSpace(run(t, Plain{Format: Rows, Count: 1, Select: Select{Filter: f}}, 1)), "\n"); len(rows) != 2 {
 		t.Errorf("%d rows", len(rows))
 	}
 }

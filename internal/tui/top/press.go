@@ -2,15 +2,11 @@ package top
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"npu/internal/outfile"
-	"npu/internal/tui/svg"
 	"npu/internal/tui/widget"
 )
 
@@ -22,8 +18,7 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		return tea.Quit
 	}
 	if m.prompt != nil {
-		m.typed(k)
-		return nil
+		return m.typed(k)
 	}
 	p := &m.panels[m.active]
 	switch {
@@ -73,8 +68,22 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		m.choose(PanelOperators)
 	case b.filter.Is(k):
 		m.before, m.promptErr = p.text, ""
-		m.prompt = &widget.Edit{}
-		m.prompt.Set(p.text)
+		m.ask('/', p.text)
+	case b.command.Is(k):
+		m.ask(':', "")
+	case b.export.Is(k):
+		m.ask(':', "export "+m.fresh(panelNames[m.active]+"-", ".csv"))
+	case b.copy.Is(k):
+		m.copied(false)
+	case b.copyRow.Is(k):
+		m.copied(true)
+	case b.capture.Is(k):
+		if m.pointer = !m.pointer; m.pointer {
+			m.say("mouse on: click selects and sorts, the wheel scrolls; Shift selects text; % off")
+			return tea.EnableMouseCellMotion
+		}
+		m.say("mouse off: it is the terminal's again")
+		return tea.DisableMouse
 	case b.sortLeft.Is(k):
 		m.sortBy(-1)
 	case b.sortRight.Is(k):
@@ -92,7 +101,7 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		m.ids = !m.ids
 	case b.view.Is(k):
 		m.view = (m.view + 1) % viewModes
-		m.say("view: " + [...]string{"auto", "full", "compact"}[m.view])
+		m.say("view: " + viewNames[m.view])
 	case b.pause.Is(k):
 		m.paused = !m.paused
 		if m.player != nil {
@@ -110,7 +119,9 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		m.hist.reset()
 		m.say("maxima and means begin anew")
 	case b.snapshot.Is(k):
-		m.snapshot()
+		if err := m.export(m.fresh("", ".svg")); err != nil {
+			m.say(err.Error())
+		}
 	case b.redraw.Is(k):
 		return tea.ClearScreen
 	case b.stop.Is(k):
@@ -150,21 +161,41 @@ func (m *model) helpKey(k tea.KeyMsg) {
 	}
 }
 
-// typed edits the filter, which works while it is typed.
-func (m *model) typed(k tea.KeyMsg) {
-	e := m.prompt
+// ask opens the bottom line for a filter (/) or a command (:).
+func (m *model) ask(kind rune, text string) {
+	m.prompt, m.asks, m.message = &widget.Edit{}, kind, ""
+	m.prompt.Set(text)
+}
+
+// typed edits the bottom line; a filter works while it is typed.
+func (m *model) typed(k tea.KeyMsg) tea.Cmd {
+	e, filter := m.prompt, m.asks == '/'
 	switch k.Type {
 	case tea.KeyEsc:
 		m.prompt = nil
-		m.setFilter(m.before)
-		return
+		if filter {
+			m.setFilter(m.before)
+		}
+		return nil
 	case tea.KeyEnter:
 		m.prompt = nil
+		if !filter {
+			return m.command(e.String())
+		}
 		if m.promptErr != "" {
 			m.setFilter(m.before)
 		}
-		return
+		return nil
+	case tea.KeyTab:
+		if !filter {
+			m.complete()
+		}
+		return nil
 	case tea.KeyBackspace:
+		if e.String() == "" && !filter {
+			m.prompt = nil
+			return nil
+		}
 		e.Back()
 	case tea.KeyDelete:
 		e.Delete()
@@ -182,13 +213,16 @@ func (m *model) typed(k tea.KeyMsg) {
 		e.BackAll()
 	case tea.KeyRunes, tea.KeySpace:
 		if k.Alt {
-			return
+			return nil
 		}
 		e.Insert(string(k.Runes))
 	default:
-		return
+		return nil
 	}
-	m.setFilter(e.String())
+	if filter {
+		m.setFilter(e.String())
+	}
+	return nil
 }
 
 func (m *model) setFilter(s string) {
@@ -277,24 +311,4 @@ func (m *model) stepBy(n int) {
 	m.player.Pause(true)
 	m.player.Step(n)
 	m.take()
-}
-
-// snapshot writes the screen as it is seen. The file is never one that exists.
-func (m *model) snapshot() {
-	base := "npu-top-" + m.now().Format("20060102-150405")
-	name := base + ".svg"
-	for i := 2; ; i++ {
-		if _, err := os.Lstat(name); os.IsNotExist(err) {
-			break
-		}
-		name = fmt.Sprintf("%s-%d.svg", base, i)
-	}
-	m.draw()
-	text := m.buf.String(m.th)
-	err := outfile.Write(name, func(w io.Writer) error { return svg.Write(w, text, svg.Options{Light: m.th.Light, Title: "npu top"}) })
-	if err != nil {
-		m.say(err.Error())
-		return
-	}
-	m.say("wrote " + name)
 }

@@ -166,6 +166,25 @@ func TestSelection(t *testing.T) {
 	}
 }
 
+// Until somebody moves, the first row is selected, also when devices come in front of those that were there.
+func TestSelection_untouched(t *testing.T) {
+	m, s := screen(t, theme.None, theme.Braille, 80, 24, 1, simulator)
+	m.View()
+	both := *machine("910B3", 2, 1, 5)
+	both.Devices = append(both.Devices, simulator(5).Devices...)
+	s.frames = append(s.frames, &both)
+	s.at = 1
+	m.take()
+	m.dirty = true
+	view := m.View()
+	if m.panels[0].at != 0 || m.selectedDevice().Source != "npu-smi" {
+		t.Errorf("row %d", m.panels[0].at)
+	}
+	if !strings.Contains(view, "sim1") { // two devices of one number have two names
+		t.Errorf("no sim1 in\n%s", view)
+	}
+}
+
 func TestSnapshot(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m, _ := screen(t, theme.True, theme.Braille, 120, 40, 60, machines["8cards"])

@@ -31,12 +31,12 @@ func (r *processRow) id() string {
 }
 
 // byProcess sums the rows of each pid: what a process has on all devices.
-func byProcess(list []Process, chips bool) []processRow {
+func byProcess(list []Process, names naming) []processRow {
 	var out []processRow
 	at := map[string]int{}
 	for _, p := range list {
 		r := processRow{Process: p}
-		name := idName(p.NPU, p.Chip, chips)
+		name := names.of(p.Source, p.NPU, p.Chip)
 		i, ok := at[r.id()]
 		if !ok {
 			at[r.id()] = len(out)
@@ -55,10 +55,10 @@ func byProcess(list []Process, chips bool) []processRow {
 // byDevice puts processes under their devices. Devices without a process are left out unless nothing is filtered.
 func byDevice(devices []Device, list []*Process, all bool) []*processRow {
 	var out []*processRow
-	chips := manyChips(devices)
+	names := namesOf(devices)
 	for i := range devices {
 		d := &devices[i]
-		head := &processRow{device: d, on: []string{idName(d.NPU, d.Chip, chips)}}
+		head := &processRow{device: d, on: []string{names.device(d)}}
 		n := len(out)
 		out = append(out, head)
 		for _, p := range list {

@@ -29,6 +29,7 @@ type Screen struct {
 	Interval time.Duration
 	Record   *Recorder
 	Theme    *theme.Theme
+	Mouse    bool // ours from the beginning
 	In       io.Reader
 	Out      io.Writer
 }
@@ -42,7 +43,11 @@ func Show(ctx context.Context, src Source, o Screen) error {
 	}
 	// Signals end ctx. Bubble Tea's own handler besides it can block on a loop that ctx has ended already, and then the
 	// terminal stays as it is.
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), input(o.In), tea.WithOutput(o.Out), tea.WithAltScreen(), tea.WithFPS(fps), tea.WithReportFocus())
+	mouse := func(*tea.Program) {}
+	if o.Mouse {
+		mouse = tea.WithMouseCellMotion()
+	}
+	p := tea.NewProgram(m, mouse, tea.WithContext(ctx), tea.WithoutSignalHandler(), input(o.In), tea.WithOutput(o.Out), tea.WithAltScreen(), tea.WithFPS(fps), tea.WithReportFocus())
 	_, err := p.Run()
 	switch {
 	case m.interrupted || ctx.Err() != nil:
@@ -73,6 +78,8 @@ const (
 	viewModes
 )
 
+var viewNames = [viewModes]string{"auto", "full", "compact"}
+
 type model struct {
 	src      Source
 	player   Player // nil unless src is a recording
@@ -95,7 +102,8 @@ type model struct {
 	blurred  bool
 	interval time.Duration
 
-	prompt     *widget.Edit // of the filter; nil when closed
+	prompt     *widget.Edit // the bottom line; nil when closed
+	asks       rune         // what it is for: '/' a filter, ':' a command
 	before     string       // the filter before the prompt opened
 	promptErr  string
 	help       bool
@@ -107,6 +115,11 @@ type model struct {
 	until      time.Time // when message goes
 	age        int64     // second in which the frame was last drawn
 	cost       costMeter
+	pointer    bool // the mouse is ours
+	clicked    click
+	buttons    []button
+	over       spot   // of the details
+	clip       string // goes out with the next frame
 	now        func() time.Time
 
 	interrupted bool
@@ -115,7 +128,7 @@ type model struct {
 
 func newModel(src Source, o Screen) *model {
 	m := &model{src: src, opt: o, th: o.Theme, keys: newBindings(), hist: newHistory(), active: o.Panel, lower: PanelProcesses,
-		interval: o.Interval, now: time.Now, dirty: true, w: 80, h: 24}
+		interval: o.Interval, pointer: o.Mouse, now: time.Now, dirty: true, w: 80, h: 24}
 	m.player, _ = src.(Player)
 	if o.Panel != PanelDevices {
 		m.lower = o.Panel
@@ -208,6 +221,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.blurred = true
 	case tea.ResumeMsg:
 		m.dirty = true
+	case tea.MouseMsg:
+		m.dirty = true
+		return m, m.mouse(msg)
 	case tea.KeyMsg:
 		var cmds []tea.Cmd
 		for _, k := range keys.Split(msg) {
@@ -227,7 +243,8 @@ func (m *model) View() string {
 			m.message = ""
 		}
 		m.draw()
-		m.out, m.dirty = m.buf.String(m.th), false
+		m.out, m.dirty = m.clip+m.buf.String(m.th), m.clip != ""
+		m.clip = ""
 	}
 	return m.out
 }

@@ -18,13 +18,13 @@ type Format uint8
 const (
 	Table Format = iota
 	JSON
-	CSVDevices
-	CSVProcesses
+	Rows // CSV of one panel
 )
 
 // Plain is a run without a screen.
 type Plain struct {
 	Format Format
+	Panel  int // of Rows
 	Count  int // frames; 0 until ctx ends or the recording does
 	Select Select
 	Record *Recorder
@@ -32,7 +32,7 @@ type Plain struct {
 
 // Run prints frames of src to out. The error says in words why there was nothing to show, after what could be shown.
 func (p Plain) Run(ctx context.Context, src Source, out io.Writer) error {
-	rows := NewCSV(out, p.Format == CSVProcesses)
+	rows := NewCSV(out, p.Panel)
 	var f *Frame
 	for n, seq := 0, 0; p.Count == 0 || n < p.Count; n++ {
 		player, recorded := src.(Player)

@@ -18,8 +18,7 @@ func (m *model) drawTrend(a cell.Area, pen *pen) {
 	if d == nil {
 		return
 	}
-	chips := manyChips(m.frame.Devices)
-	title := fmt.Sprintf("NPU %s  %s  %s", idName(d.NPU, d.Chip, chips), d.Name, healthText(d))
+	title := fmt.Sprintf("NPU %s  %s  %s", namesOf(m.frame.Devices).device(d), d.Name, healthText(d))
 	remark := ""
 	if d.Bus.S != "" {
 		remark = "bus " + d.Bus.S
