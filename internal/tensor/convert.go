@@ -106,6 +106,13 @@ func (g *geometry) walkMatrix(f run) {
 // mover copies elements of t from src to dst by position and step.
 func mover(dst, src []byte, t DType) (func(d, s, n, ds, ss int), error) {
 	switch t.Bits() {
+	case 2:
+		return func(d, s, n, ds, ss int) {
+			for ; n > 0; n, d, s = n-1, d+ds, s+ss {
+				sh := d & 3 * 2
+				dst[d/4] = dst[d/4]&^(3<<sh) | src[s/4]>>(s&3*2)&3<<sh
+			}
+		}, nil
 	case 4:
 		return func(d, s, n, ds, ss int) {
 			for ; n > 0; n, d, s = n-1, d+ds, s+ss {

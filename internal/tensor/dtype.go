@@ -7,7 +7,7 @@ import "fmt"
 // DType is an element type. The zero value is no type.
 type DType uint8
 
-// Element types. Int4, Uint4 pack two elements a byte, low nibble first.
+// Element types. Int4, Uint4 and Float4E2M1 pack two elements a byte, Int2 and Uint2 four, the low bits first.
 const (
 	Undefined DType = iota
 	Float32
@@ -30,6 +30,12 @@ const (
 	Complex64
 	Complex128
 	String
+	Float8E4M3FNUZ
+	Float8E5M2FNUZ
+	Float8E8M0
+	Float4E2M1
+	Int2
+	Uint2
 	dtypeCount
 )
 
@@ -63,6 +69,13 @@ var dtypes = [dtypeCount]info{
 	Complex64:  {"complex64", 64, 16},
 	Complex128: {"complex128", 128, 17},
 	String:     {"string", 0, 13},
+
+	Float8E4M3FNUZ: {"float8_e4m3fnuz", 8, -1},
+	Float8E5M2FNUZ: {"float8_e5m2fnuz", 8, -1},
+	Float8E8M0:     {"float8_e8m0", 8, 37},
+	Float4E2M1:     {"float4_e2m1", 4, 40},
+	Int2:           {"int2", 2, -1},
+	Uint2:          {"uint2", 2, -1},
 }
 
 func (t DType) String() string {
@@ -119,7 +132,7 @@ func ParseDType(s string) (DType, error) {
 // Float says whether t is a floating-point type.
 func (t DType) Float() bool {
 	switch t {
-	case Float32, Float16, BFloat16, Float64, Float8E4M3, Float8E5M2:
+	case Float32, Float16, BFloat16, Float64, Float8E4M3, Float8E5M2, Float8E4M3FNUZ, Float8E5M2FNUZ, Float8E8M0, Float4E2M1:
 		return true
 	}
 	return false
@@ -128,7 +141,7 @@ func (t DType) Float() bool {
 // Int says whether t is a signed or unsigned integer type; Bool is none.
 func (t DType) Int() bool {
 	switch t {
-	case Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, Int4, Uint4:
+	case Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, Int4, Uint4, Int2, Uint2:
 		return true
 	}
 	return false

@@ -111,6 +111,24 @@ func DecodeFloats(dst []float64, t DType, data []byte, at int) error {
 		decode(dst, data[at:], E4M3ToFloat32)
 	case Float8E5M2:
 		decode(dst, data[at:], E5M2ToFloat32)
+	case Float8E4M3FNUZ:
+		decode(dst, data[at:], E4M3FNUZToFloat32)
+	case Float8E5M2FNUZ:
+		decode(dst, data[at:], E5M2FNUZToFloat32)
+	case Float8E8M0:
+		decode(dst, data[at:], E8M0ToFloat32)
+	case Float4E2M1:
+		for i := range dst {
+			dst[i] = float64(E2M1ToFloat32(data[(at+i)/2] >> ((at + i) & 1 * 4)))
+		}
+	case Int2:
+		for i := range dst {
+			dst[i] = float64(int8(data[(at+i)/4]>>((at+i)&3*2)<<6) >> 6)
+		}
+	case Uint2:
+		for i := range dst {
+			dst[i] = float64(data[(at+i)/4] >> ((at + i) & 3 * 2) & 3)
+		}
 	case Int4:
 		for i := range dst {
 			dst[i] = float64(int8(data[(at+i)/2]>>((at+i)&1*4)<<4) >> 4)
@@ -178,6 +196,26 @@ func EncodeFloats(data []byte, t DType, at int, v []float64) error {
 		encode(data[at:], v, func(x float64) uint8 { return Float32ToE4M3(toOdd(x), false) })
 	case Float8E5M2:
 		encode(data[at:], v, func(x float64) uint8 { return Float32ToE5M2(toOdd(x), false) })
+	case Float8E4M3FNUZ:
+		encode(data[at:], v, func(x float64) uint8 { return Float32ToE4M3FNUZ(toOdd(x), false) })
+	case Float8E5M2FNUZ:
+		encode(data[at:], v, func(x float64) uint8 { return Float32ToE5M2FNUZ(toOdd(x), false) })
+	case Float8E8M0:
+		encode(data[at:], v, func(x float64) uint8 { return Float32ToE8M0(float32(x), ScaleNearest, false) })
+	case Float4E2M1:
+		for i, x := range v {
+			p, sh := &data[(at+i)/2], (at+i)&1*4
+			*p = *p&^(15<<sh) | Float32ToE2M1(toOdd(x))<<sh
+		}
+	case Int2, Uint2:
+		pair := clamp[int8](-2, 2, 1)
+		if t == Uint2 {
+			pair = clamp[int8](0, 4, 3)
+		}
+		for i, x := range v {
+			p, sh := &data[(at+i)/4], (at+i)&3*2
+			*p = *p&^(3<<sh) | byte(pair(x))&3<<sh
+		}
 	case Int4, Uint4:
 		nibble := clamp[int8](-8, 8, 7)
 		if t == Uint4 {

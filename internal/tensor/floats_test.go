@@ -10,7 +10,7 @@ func TestFloats_everyType(t *testing.T) {
 	top := map[DType][2]float64{ // clamped ends of the integer types
 		Int4: {-8, 7}, Uint4: {0, 15}, Int8: {-128, 127}, Uint8: {0, 255}, Int16: {math.MinInt16, math.MaxInt16},
 		Uint16: {0, math.MaxUint16}, Int32: {math.MinInt32, math.MaxInt32}, Uint32: {0, math.MaxUint32},
-		Int64: {math.MinInt64, 1 << 63}, Uint64: {0, 1 << 64},
+		Int64: {math.MinInt64, 1 << 63}, Uint64: {0, 1 << 64}, Int2: {-2, 1}, Uint2: {0, 3},
 	}
 	for dt := Float32; dt < dtypeCount; dt++ {
 		if dt == String || dt == Complex64 || dt == Complex128 {
@@ -58,6 +58,25 @@ func roundVia(dt DType, f float32) float64 {
 		return float64(BFloat16ToFloat32(Float32ToBFloat16(f)))
 	case Float8E4M3:
 		return float64(E4M3ToFloat32(Float32ToE4M3(f, false)))
+	case Float8E4M3FNUZ:
+		return nearestOf(f, 3, 8, 240, math.NaN(), math.NaN())
+	case Float8E5M2FNUZ:
+		return nearestOf(f, 2, 16, 57344, math.NaN(), math.NaN())
+	case Float4E2M1:
+		return nearestOf(f, 1, 1, 6, 6, 0)
+	case Float8E8M0:
+		switch a := math.Abs(float64(f)); {
+		case a == 0:
+			return 0x1p-127
+		case math.IsInf(a, 0) || a != a:
+			return math.NaN()
+		default: // the power of two whose distance is least, upwards on a tie
+			lo := math.Exp2(math.Floor(math.Log2(a)))
+			if a >= 1.5*lo {
+				return 2 * lo
+			}
+			return lo
+		}
 	}
 	return float64(E5M2ToFloat32(Float32ToE5M2(f, false)))
 }
@@ -157,5 +176,53 @@ func TestReshape(t *testing.T) {
 	e, _ := FromInt64s(Shape{0, 3}, nil)
 	if y, err := e.Reshape(Shape{3, -1}); err != nil || y.Shape.String() != "3x0" {
 		t.Errorf("%v, %v", y, err)
+	}
+}
+
+// nearestOf rounds to a format of that many bits of mantissa and that exponent bias by trying its unit; beyond stands for
+// what lies above the largest value.
+func nearestOf(f float32, mantissa, bias int, largest, beyond, nan float64) float64 {
+	if f != f {
+		return nan
+	}
+	x, sign := math.Abs(float64(f)), math.Copysign(1, float64(f))
+	_, e := math.Frexp(x)
+	unit := math.Ldexp(1, max(e-1, 1-bias)-mantissa)
+	if r := math.RoundToEven(x/unit) * unit; r <= largest {
+		return sign * r
+	}
+	return sign * beyond
+}
+
+func TestMicrofloats_roundTrip(t *testing.T) {
+	for b := range 256 {
+		c := uint8(b)
+		if got := Float32ToE4M3FNUZ(E4M3FNUZToFloat32(c), false); got != c {
+			t.Errorf("e4m3fnuz %#x comes back as %#x", c, got)
+		}
+		if got := Float32ToE5M2FNUZ(E5M2FNUZToFloat32(c), false); got != c {
+			t.Errorf("e5m2fnuz %#x comes back as %#x", c, got)
+		}
+		if got := Float32ToE2M1(E2M1ToFloat32(c & 15)); got != c&15 {
+			t.Errorf("e2m1 %#x comes back as %#x", c&15, got)
+		}
+		for _, how := range []ScaleRounding{ScaleNearest, ScaleUp, ScaleDown} {
+			if got := Float32ToE8M0(E8M0ToFloat32(c), how, false); got != c {
+				t.Errorf("e8m0 %#x comes back as %#x (%d)", c, got, how)
+			}
+		}
+	}
+	if got := Float32ToE4M3FNUZ(1000, true); got != 0x7f {
+		t.Errorf("saturated e4m3fnuz is %#x", got)
+	}
+	for _, c := range []struct {
+		f        float32
+		how      ScaleRounding
+		saturate bool
+		want     uint8
+	}{{3, ScaleDown, false, 128}, {3, ScaleUp, false, 129}, {-3, ScaleNearest, false, 129}, {float32(math.Inf(1)), ScaleUp, true, 254}, {0x1.8p127, ScaleUp, false, 0xff}} {
+		if got := Float32ToE8M0(c.f, c.how, c.saturate); got != c.want {
+			t.Errorf("%v (%d) is %d, want %d", c.f, c.how, got, c.want)
+		}
 	}
 }

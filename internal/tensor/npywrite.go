@@ -17,7 +17,7 @@ type NPYOptions struct {
 
 // WriteNPY writes the tensor in NumPy's .npy format: version 1.0, C order, little endian, data at a multiple of 64
 // bytes. Fractal formats are written as the logical shape. Types that NumPy lacks are widened without loss, as the
-// vendor's dump converter does: bfloat16 and the 8-bit floats to float32, int4 to int8, uint4 to uint8.
+// vendor's dump converter does: bfloat16 and the smaller floats to float32, int2 and int4 to int8, uint2 and uint4 to uint8.
 func WriteNPY(w io.Writer, t *Tensor) error { return WriteNPYAs(w, t, NPYOptions{}) }
 
 // WriteNPYAs is WriteNPY in another form.
@@ -66,11 +66,11 @@ func forNumPy(t *Tensor) (*Tensor, error) {
 		return nil, err
 	}
 	switch t.DType {
-	case BFloat16, Float8E4M3, Float8E5M2:
+	case BFloat16, Float8E4M3, Float8E5M2, Float8E4M3FNUZ, Float8E5M2FNUZ, Float8E8M0, Float4E2M1:
 		return t.As(Float32)
-	case Int4:
+	case Int2, Int4:
 		return t.As(Int8)
-	case Uint4:
+	case Uint2, Uint4:
 		return t.As(Uint8)
 	}
 	if toDescr(t.DType) == "" {

@@ -362,9 +362,10 @@ func TestRead_paths(t *testing.T) {
 }
 
 func TestParse_unsupportedIsNotDamaged(t *testing.T) {
-	fp4 := model(init2(appendVarint(nil, tensorType, 23), dims(2), appendMessage(nil, tensorRaw, []byte{1})))
-	_, err := Parse(fp4, "")
-	if problem.ClassOf(err) != problem.Failed || !errors.Is(err, kernels.ErrUnsupported) || !strings.Contains(err.Error(), "float4_e2m1") {
+	types := appendVarint(appendString(nil, attrName, "which"), attrType, kindTensors)
+	file := model(appendMessage(nil, graphNode, appendMessage(appendString(appendString(nil, nodeOp, "Relu"), nodeOutput, "y"), nodeAttr, types)), output("y"))
+	_, err := Parse(file, "")
+	if problem.ClassOf(err) != problem.Failed || !errors.Is(err, kernels.ErrUnsupported) || !strings.Contains(err.Error(), "which") {
 		t.Errorf("%v", err)
 	}
 }

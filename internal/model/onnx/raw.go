@@ -140,15 +140,14 @@ const (
 	kindGraphs  = 10
 )
 
-// elemTypes maps TensorProto.DataType to our types; elemNames are those that we have no type for.
+// elemTypes maps TensorProto.DataType to our types.
 var elemTypes = map[int64]tensor.DType{
 	1: tensor.Float32, 2: tensor.Uint8, 3: tensor.Int8, 4: tensor.Uint16, 5: tensor.Int16, 6: tensor.Int32,
 	7: tensor.Int64, 8: tensor.String, 9: tensor.Bool, 10: tensor.Float16, 11: tensor.Float64, 12: tensor.Uint32,
 	13: tensor.Uint64, 14: tensor.Complex64, 15: tensor.Complex128, 16: tensor.BFloat16, 17: tensor.Float8E4M3,
-	19: tensor.Float8E5M2, 21: tensor.Uint4, 22: tensor.Int4,
+	18: tensor.Float8E4M3FNUZ, 19: tensor.Float8E5M2, 20: tensor.Float8E5M2FNUZ, 21: tensor.Uint4, 22: tensor.Int4,
+	23: tensor.Float4E2M1, 24: tensor.Float8E8M0, 25: tensor.Uint2, 26: tensor.Int2,
 }
-
-var elemNames = map[int64]string{18: "float8_e4m3fnuz", 20: "float8_e5m2fnuz", 23: "float4_e2m1", 24: "float8_e8m0"}
 
 // elemNumber is the inverse of elemTypes; 0 for types that ONNX does not have.
 func elemNumber(t tensor.DType) int64 {

@@ -151,7 +151,7 @@ func (d *decoder) interpret(t *tensorFields, single []byte) (*tensor.Tensor, err
 
 // widen decodes varints into little-endian elements of the type.
 func (d *decoder) widen(runs [][2]int, single []byte, dt tensor.DType, want int) ([]byte, error) {
-	size := max(dt.Size(), 1) // two int4 a number
+	size := max(dt.Size(), 1) // a number holds a byte of int4 or int2
 	n := countVarints(single)
 	for _, r := range runs {
 		n += countVarints(d.b[r[0]:r[1]])

@@ -160,8 +160,5 @@ func elemType(n int64) (tensor.DType, error) {
 	if t, ok := elemTypes[n]; ok {
 		return t, nil
 	}
-	if name, ok := elemNames[n]; ok {
-		return 0, unsupportedf("element type %s", name)
-	}
 	return 0, fmt.Errorf("element type %d is none of ONNX", n)
 }

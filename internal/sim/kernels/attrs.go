@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"errors"
 	"fmt"
 
 	"npu/internal/tensor"
@@ -59,10 +60,13 @@ func (a Attrs) Tensor(name string) *tensor.Tensor {
 	return t
 }
 
+// errNotKnown says that an operand's value is needed and not known at compile time.
+var errNotKnown = errors.New("value is not known at compile time")
+
 // ConstInts reads a constant integer operand (int32 or int64) as a list.
 func (d Desc) ConstInts() ([]int, error) {
 	if d.Const == nil {
-		return nil, fmt.Errorf("value is not known at compile time")
+		return nil, errNotKnown
 	}
 	switch d.Const.DType {
 	case tensor.Int64:

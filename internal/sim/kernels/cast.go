@@ -61,6 +61,13 @@ func buildCast(s *Spec) (*Kernel, error) {
 		return s.kernel("Cast", cost.AIV, 1, []int{0}, copyAll(0, s.Out[0].bytes())), nil
 	}
 	saturate := s.Attrs.Int("saturate", 1) != 0
+	if how := s.Attrs.Str("round_mode", "up"); to == tensor.Float8E8M0 && how != "up" {
+		mode, ok := map[string]tensor.ScaleRounding{"nearest": tensor.ScaleNearest, "down": tensor.ScaleDown}[how]
+		if !ok {
+			return nil, fmt.Errorf("round_mode %q, must be up, down or nearest", how)
+		}
+		return s.kernel("Cast", cost.AIV, 1, []int{0}, castScale(from, n, mode, saturate)), nil
+	}
 	return s.kernel("Cast", cost.AIV, 1, []int{0}, castLoop(from, to, n, saturate)), nil
 }
 
@@ -94,6 +101,17 @@ func castLoop(from, to tensor.DType, n int, saturate bool) func(x *Exec) error {
 		for b := lo; b < hi; b++ {
 			off := b * blockLen
 			one(x.Out[0], x.In[0], off, min(blockLen, n-off))
+		}
+	})
+}
+
+// castScale converts n elements to float8_e8m0 with a rounding of its own.
+func castScale(from tensor.DType, n int, mode tensor.ScaleRounding, saturate bool) func(x *Exec) error {
+	return parallel(n, 1, func(x *Exec, lo, hi int) {
+		var w [1]float64
+		for i := lo; i < hi; i++ {
+			_ = tensor.DecodeFloats(w[:], from, x.In[0], i) // the range was checked
+			x.Out[0][i] = tensor.Float32ToE8M0(float32(w[0]), mode, saturate)
 		}
 	})
 }

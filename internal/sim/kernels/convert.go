@@ -42,6 +42,12 @@ func loadF32(dst []float32, t tensor.DType, src []byte, off int) {
 		tensor.E4M3ToFloat32s(dst, src[off:off+n])
 	case tensor.Float8E5M2:
 		tensor.E5M2ToFloat32s(dst, src[off:off+n])
+	default: // the rare small formats
+		for i := range dst {
+			var v [1]float64
+			_ = tensor.DecodeFloats(v[:], t, src, off+i) // the range was checked above
+			dst[i] = float32(v[0])
+		}
 	}
 }
 
@@ -73,12 +79,18 @@ func storeFloat[F float32 | float64](t tensor.DType, dst []byte, off int, src []
 		convert(tensor.View[float32](dst)[off:off+n], src)
 	case tensor.Float64:
 		convert(tensor.View[float64](dst)[off:off+n], src)
-	case tensor.Float16, tensor.BFloat16, tensor.Float8E4M3, tensor.Float8E5M2:
+	case tensor.Float4E2M1:
+		for i, x := range src {
+			setNibble(dst, off+i, int64(tensor.Float32ToE2M1(float32(x))))
+		}
+	case tensor.Float8E8M0:
+		for i, x := range src {
+			dst[off+i] = tensor.Float32ToE8M0(float32(x), tensor.ScaleUp, saturate)
+		}
+	case tensor.Float16, tensor.BFloat16, tensor.Float8E4M3, tensor.Float8E5M2, tensor.Float8E4M3FNUZ, tensor.Float8E5M2FNUZ:
 		most := math.Inf(1)
-		if saturate && t == tensor.Float8E4M3 {
-			most = 448
-		} else if saturate && t == tensor.Float8E5M2 {
-			most = 57344
+		if saturate {
+			most = largest(t)
 		}
 		for i, x := range src {
 			v := [1]float64{min(max(float64(x), -most), most)}
@@ -111,7 +123,27 @@ func storeFloat[F float32 | float64](t tensor.DType, dst []byte, off int, src []
 			}
 			setNibble(dst, off+i, int64(min(max(x, -1<<40), 1<<40)))
 		}
+	case tensor.Int2, tensor.Uint2:
+		for i, x := range src {
+			if x != x {
+				x = 0
+			}
+			setPair(dst, off+i, int64(min(max(x, -1<<40), 1<<40)))
+		}
 	}
+}
+
+// largest is the greatest value of a floating type that saturates; infinity for the others.
+func largest(t tensor.DType) float64 {
+	switch t {
+	case tensor.Float8E4M3:
+		return 448
+	case tensor.Float8E5M2, tensor.Float8E5M2FNUZ:
+		return 57344
+	case tensor.Float8E4M3FNUZ:
+		return 240
+	}
+	return math.Inf(1)
 }
 
 // convert is the plain conversion between two element types.
@@ -156,6 +188,16 @@ func setNibble(dst []byte, i int, v int64) {
 	}
 }
 
+// setPair is setNibble for 2-bit elements.
+func setPair(dst []byte, i int, v int64) {
+	sh := i & 3 * 2
+	if sh == 0 {
+		dst[i/4] = byte(v & 3)
+	} else {
+		dst[i/4] = dst[i/4]&^(0xff<<sh) | byte(v&3)<<sh
+	}
+}
+
 // loadI64 reads len(dst) elements of an integer type or of bool.
 func loadI64(dst []int64, t tensor.DType, src []byte, off int) {
 	n := len(dst)
@@ -188,6 +230,14 @@ func loadI64(dst []int64, t tensor.DType, src []byte, off int) {
 		for i := range dst {
 			dst[i] = int64(nibble(src, off+i))
 		}
+	case tensor.Int2:
+		for i := range dst {
+			dst[i] = int64(int8(src[(off+i)/4]>>((off+i)&3*2)<<6) >> 6)
+		}
+	case tensor.Uint2:
+		for i := range dst {
+			dst[i] = int64(src[(off+i)/4] >> ((off + i) & 3 * 2) & 3)
+		}
 	}
 }
 
@@ -212,6 +262,10 @@ func storeI64(t tensor.DType, dst []byte, off int, src []int64, unsigned bool) {
 	case tensor.Int4, tensor.Uint4:
 		for i, x := range src {
 			setNibble(dst, off+i, x)
+		}
+	case tensor.Int2, tensor.Uint2:
+		for i, x := range src {
+			setPair(dst, off+i, x)
 		}
 	case tensor.Float32:
 		d := tensor.View[float32](dst)[off : off+n]

@@ -23,6 +23,13 @@ type (
 // the spec in which every shape is static and agrees with the shape rule.
 func define(infer rule, build builder) *Op {
 	named := func(s *Spec) error {
+		for i, d := range s.In {
+			if d.Shape.Static() {
+				if _, err := d.Shape.Elements(); err != nil {
+					return fmt.Errorf("%s: input %d: %w", s.Op, i, err)
+				}
+			}
+		}
 		if err := infer(s); err != nil {
 			return fmt.Errorf("%s: %w", s.Op, err)
 		}

@@ -95,7 +95,9 @@ func (d *dice) attr() any {
 func ownOps() []string {
 	var names []string
 	for n := range merge(castOps(), predicateOps(), clipOps(), viewOps(), rearrangeOps(), joinOps(), rowOps(), gatherOps(), scatterOps(),
-		padOps(), reduceOps(), argOps(), scanOps(), topOps(), selectOps(), einsumOps(), nmsOps(), produceOps(), unaryOps(), binaryOps(), variadicOps()) {
+		padOps(), reduceOps(), argOps(), scanOps(), topOps(), selectOps(), einsumOps(), nmsOps(), produceOps(), unaryOps(), binaryOps(), variadicOps(),
+		quantizeOps(), quantProductOps(), lossOps(), attentionOps(), sequenceAttentionOps(), rotaryOps(), sampleOps(), patchOps(),
+		fourierOps(), windowOps(), cropOps(), randomOps(), learnedOps()) {
 		names = append(names, n)
 	}
 	sort.Strings(names)

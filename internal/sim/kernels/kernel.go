@@ -37,9 +37,9 @@ type Spec struct {
 	Out   []Desc
 }
 
-// Input is operand i, or an absent Desc beyond the end.
+// Input is operand i, or an absent Desc outside of the list.
 func (s *Spec) Input(i int) Desc {
-	if i < len(s.In) {
+	if i >= 0 && i < len(s.In) {
 		return s.In[i]
 	}
 	return Desc{}

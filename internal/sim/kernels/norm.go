@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"npu/internal/sim/cost"
 	"npu/internal/tensor"
 )
 
@@ -37,8 +38,9 @@ func inferNorm(s *Spec) error {
 		}
 	}
 	if s.Op == "BatchNormalization" {
-		if s.Attrs.Int("training_mode", 0) != 0 || len(s.Out) > 1 && s.Opset >= 14 {
-			return fmt.Errorf("training mode: %w", ErrUnsupported)
+		if s.Attrs.Int("training_mode", 0) != 0 {
+			y := Desc{DType: s.In[0].DType, Shape: x.Clone()}
+			return s.results(y, Desc{DType: s.In[3].DType, Shape: s.In[3].Shape}, Desc{DType: s.In[4].DType, Shape: s.In[4].Shape})
 		}
 		if s.Opset < 9 && s.Attrs.Int("spatial", 1) == 0 {
 			return fmt.Errorf("spatial 0: %w", ErrUnsupported)
@@ -75,6 +77,9 @@ func buildBatchNorm(s *Spec) (*Kernel, error) {
 		return nil, err
 	}
 	eps := float64(s.Attrs.Float("epsilon", 1e-5))
+	if s.Attrs.Int("training_mode", 0) != 0 {
+		return buildBatchNormTraining(s, n, c, area, eps)
+	}
 	types := [5]tensor.DType{}
 	for i := range types {
 		types[i] = s.In[i].DType
@@ -117,6 +122,33 @@ func buildBatchNorm(s *Spec) (*Kernel, error) {
 		x.each(rows, grain, part)
 		return nil
 	}), nil
+}
+
+// buildBatchNormTraining normalises with the statistics of the batch itself and moves the running ones towards them.
+func buildBatchNormTraining(s *Spec, n, c, area int, eps float64) (*Kernel, error) {
+	keep := float64(s.Attrs.Float("momentum", 0.9))
+	total := float64(n * area)
+	return s.wide("BatchNorm", cost.AIV, 8*int64(n)*int64(c)*int64(area), 0, func(w *wide) error {
+		for ch := range c {
+			mean, square := 0.0, 0.0
+			each := func(f func(i int)) {
+				for u := range n * area {
+					f((u/area*c+ch)*area + u%area)
+				}
+			}
+			each(func(i int) { mean += w.in[0][i] / total })
+			each(func(i int) { d := w.in[0][i] - mean; square += d * d / total })
+			scale := w.in[1][ch] / math.Sqrt(square+eps)
+			each(func(i int) { w.out[0][i] = (w.in[0][i]-mean)*scale + w.in[2][ch] })
+			if w.out[1] != nil {
+				w.out[1][ch] = w.in[3][ch]*keep + mean*(1-keep)
+			}
+			if w.out[2] != nil {
+				w.out[2][ch] = w.in[4][ch]*keep + square*(1-keep)
+			}
+		}
+		return nil
+	})
 }
 
 // buildGroupNorm normalises groups of adjacent channels; an instance is a group of one channel.

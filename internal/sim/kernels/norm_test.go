@@ -193,7 +193,7 @@ func TestNorm_inferAndReject(t *testing.T) {
 		ok   bool
 	}{
 		{"unknown", "BatchNormalization", []Desc{f(-1, -1, -1), f(-1), f(3), f(3), f(3)}, nil, true},
-		{"training", "BatchNormalization", []Desc{f(1, 3, 4), f(3), f(3), f(3), f(3)}, Attrs{"training_mode": int64(1)}, false},
+		{"training", "BatchNormalization", []Desc{f(1, 3, 4), f(3), f(3), f(3), f(3)}, Attrs{"training_mode": int64(1)}, true},
 		{"few operands", "BatchNormalization", []Desc{f(1, 3, 4), f(3), f(3)}, nil, false},
 		{"axis", "LayerNormalization", []Desc{f(1, 3), f(3)}, Attrs{"axis": int64(2)}, false},
 		{"softmax axis", "Softmax", []Desc{f(1, 3)}, Attrs{"axis": int64(-3)}, false},

@@ -10,13 +10,13 @@ import (
 // maxDim bounds one dimension of a result: hostile attributes must not overflow the index arithmetic.
 const maxDim = 1 << 40
 
-// onnxTypes are the element types by their number in ONNX's TensorProto.DataType; types that this module does not
-// have (the fnuz and 2-bit forms, float4) are Undefined.
+// onnxTypes are the element types by their number in ONNX's TensorProto.DataType.
 var onnxTypes = [...]tensor.DType{
 	1: tensor.Float32, 2: tensor.Uint8, 3: tensor.Int8, 4: tensor.Uint16, 5: tensor.Int16, 6: tensor.Int32,
 	7: tensor.Int64, 8: tensor.String, 9: tensor.Bool, 10: tensor.Float16, 11: tensor.Float64, 12: tensor.Uint32,
 	13: tensor.Uint64, 14: tensor.Complex64, 15: tensor.Complex128, 16: tensor.BFloat16, 17: tensor.Float8E4M3,
-	19: tensor.Float8E5M2, 21: tensor.Uint4, 22: tensor.Int4,
+	18: tensor.Float8E4M3FNUZ, 19: tensor.Float8E5M2, 20: tensor.Float8E5M2FNUZ, 21: tensor.Uint4, 22: tensor.Int4,
+	23: tensor.Float4E2M1, 24: tensor.Float8E8M0, 25: tensor.Uint2, 26: tensor.Int2,
 }
 
 // onnxType reads an element type given by its ONNX number.

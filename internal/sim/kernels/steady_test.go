@@ -59,6 +59,21 @@ func steadyCases(t *testing.T) []steadyCase {
 			steadyCase{"OneHot", nil, []*tensor.Tensor{f(tensor.Int64, 100), intList(t, 10), f(dt, 2)}, 1},
 			steadyCase{"Range", nil, []*tensor.Tensor{toTensor(t, dt, array{[]int{}, []float64{1}}), toTensor(t, dt, array{[]int{}, []float64{90}}), toTensor(t, dt, array{[]int{}, []float64{0.5}})}, 1},
 			steadyCase{"Einsum", Attrs{"equation": "abc,cd->abd"}, []*tensor.Tensor{f(dt, 8, 30, 20), f(dt, 20, 30)}, 1},
+			steadyCase{"QuantizeLinear", Attrs{"axis": int64(1)}, []*tensor.Tensor{x, f(dt, 24), f(tensor.Int8, 24)}, 1},
+			steadyCase{"QuantizeLinear", nil, []*tensor.Tensor{f(dt, 9, 31), f(dt), f(tensor.Uint4)}, 1},
+			steadyCase{"DequantizeLinear", Attrs{"axis": int64(0), "block_size": int64(4)}, []*tensor.Tensor{f(tensor.Uint8, 16, 30), f(dt, 4, 30), f(tensor.Uint8, 4, 30)}, 1},
+			steadyCase{"Attention", Attrs{"is_causal": int64(1)}, []*tensor.Tensor{f(dt, 2, 4, 20, 16), f(dt, 2, 2, 20, 16), f(dt, 2, 2, 20, 8)}, 3},
+			steadyCase{"SwiGLU", nil, []*tensor.Tensor{x, x}, 1},
+			steadyCase{"GridSample", nil, []*tensor.Tensor{f(dt, 2, 3, 9, 8), f(dt, 2, 5, 4, 2)}, 1},
+			steadyCase{"Bernoulli", nil, []*tensor.Tensor{f(dt, 1000)}, 1},
+			steadyCase{"DFT", nil, []*tensor.Tensor{f(dt, 3, 20, 1)}, 1},
+			steadyCase{"LpNormalization", nil, []*tensor.Tensor{f(dt, 30, 20)}, 1},
+		)
+	}
+	for _, u := range []tensor.DType{tensor.Uint8, tensor.Int8} {
+		cases = append(cases,
+			steadyCase{"MatMulInteger", nil, []*tensor.Tensor{f(u, 3, 60, 50), f(tensor.Int8, 50, 40), f(u), f(tensor.Int8)}, 1},
+			steadyCase{"ConvInteger", Attrs{"pads": []int64{1, 1, 1, 1}, "strides": []int64{2, 1}}, []*tensor.Tensor{f(u, 2, 6, 30, 31), f(tensor.Int8, 8, 6, 3, 3), f(u)}, 1},
 		)
 	}
 	return cases

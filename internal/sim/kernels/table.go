@@ -30,6 +30,19 @@ var table = merge(
 	normOps(),
 	rnnOps(),
 	resizeOps(),
+	quantizeOps(),
+	quantProductOps(),
+	lossOps(),
+	attentionOps(),
+	randomOps(),
+	learnedOps(),
+	fourierOps(),
+	windowOps(),
+	cropOps(),
+	sampleOps(),
+	patchOps(),
+	sequenceAttentionOps(),
+	rotaryOps(),
 )
 
 func merge(parts ...map[string]*Op) map[string]*Op {
