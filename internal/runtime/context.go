@@ -228,6 +228,9 @@ func (th *Thread) context(c call) (*Context, error) {
 
 // Allocated is the bytes that were allocated in the context and are not freed yet.
 func (th *Thread) Allocated(c *Context) (n int64, err error) {
-	err = th.port.Call(func() { n = c.bytes })
+	err = th.port.Call(func() {
+		th.flushCaches()
+		n = c.bytes
+	})
 	return n, th.blocked("context memory", nil, err)
 }

@@ -74,6 +74,7 @@ func (th *Thread) MemoryStats() (s mempool.Stats, err error) {
 		return s, err
 	}
 	err = th.port.Call(func() {
+		th.flushCaches()
 		ctx.dev.memory.reclaim()
 		s = ctx.dev.memory.pool.Stats()
 	})
@@ -87,6 +88,7 @@ func (th *Thread) MemoryMap() (list []mempool.SegmentUse, err error) {
 		return nil, err
 	}
 	err = th.port.Call(func() {
+		th.flushCaches()
 		ctx.dev.memory.reclaim()
 		list = ctx.dev.memory.pool.Map()
 	})
@@ -115,7 +117,10 @@ func (th *Thread) onMemory(f func(m *memory)) error {
 	if err != nil {
 		return err
 	}
-	return th.blocked(callMemInfo.name, nil, th.port.Call(func() { f(ctx.dev.memory) }))
+	return th.blocked(callMemInfo.name, nil, th.port.Call(func() {
+		th.flushCaches()
+		f(ctx.dev.memory)
+	}))
 }
 
 // AddressRange is the block that p lies in: of device memory, pinned host memory or a mapping (aclrtMemGetAddressRange).

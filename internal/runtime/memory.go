@@ -19,6 +19,12 @@ type MallocConfig struct {
 // and padded by the chip's tail padding; addresses are multiples of 64, those of blocks beyond 16 KiB of 2048. The
 // content is not initialised.
 func (th *Thread) Malloc(n int64) (Ptr, error) {
+	if c := th.cache; c != nil && small(n) && !c.ctx.destroyed.Load() {
+		if a := c.Alloc(c.padded(n)); a != 0 {
+			th.port.Spend(callMalloc.ns)
+			return Ptr(a), nil
+		}
+	}
 	return th.malloc(n, MallocConfig{}, callMalloc)
 }
 
@@ -37,6 +43,7 @@ type memoryCall struct {
 	th      *Thread
 	ctx     *Context
 	request mempool.Request
+	cached  bool // the thread's cache may serve it
 	addr    uint64
 	ok      bool
 	alloc   func()
@@ -71,9 +78,11 @@ func (th *Thread) malloc(n int64, cfg MallocConfig, c call) (p Ptr, err error) {
 	if m.request, err = th.padded(uint64(n), cfg, ctx, c); err != nil {
 		return 0, err
 	}
+	m.cached = cfg == (MallocConfig{}) && small(n) && th.open == ctx
 	if err = th.port.Call(m.alloc); err != nil {
 		return 0, th.blocked(c.name, nil, err)
 	}
+	th.strange()
 	if !m.ok {
 		return 0, th.outOfMemory(ctx.dev, m.request.Bytes, c)
 	}
@@ -106,15 +115,30 @@ func (m *memoryCall) doAlloc() {
 	if len(mem.frees.batches) > 0 {
 		mem.reclaimSome()
 	}
+	if m.cached {
+		m.th.newCache()
+		if c := m.th.cache; c != nil {
+			if m.addr = c.take(m.request.Bytes); m.addr != 0 {
+				m.ok = true
+				return
+			}
+		}
+	}
 	if m.addr, m.ok = mem.take(m.request, m.ctx); !m.ok {
-		// Once more, after a look at everything, and when the pools have given back what is idle.
+		// Once more, after a look at everything, and when caches and pools have given back what is idle.
+		m.th.flushCaches()
 		mem.reclaim()
+		mem.pool.FreeStrays(mem.settle)
 		mem.trimPools()
 		m.addr, m.ok = mem.take(m.request, m.ctx)
 	}
 }
 
 func (m *memoryCall) doFree() {
+	var twice bool
+	if m.ok, twice = m.th.freeCached(m.addr); m.ok || twice {
+		return
+	}
 	for _, d := range m.th.rt.devices {
 		if m.ok = d.memory.free(m.addr, d); m.ok {
 			return
@@ -137,7 +161,16 @@ func (th *Thread) outOfMemory(d *Device, size uint64, c call) error {
 // Free gives device memory back (aclrtFree). The block is reused only after every task that was submitted to this
 // device before has passed, or, where uses were recorded, those of the recorded streams. See SetStrictFree for what the
 // real runtime does.
-func (th *Thread) Free(p Ptr) (err error) {
+func (th *Thread) Free(p Ptr) error {
+	if c := th.cache; c != nil && !c.ctx.destroyed.Load() && c.Free(uint64(p)) {
+		th.port.Spend(callFree.ns)
+		return nil
+	}
+	return th.free(p)
+}
+
+// free is Free in every case.
+func (th *Thread) free(p Ptr) (err error) {
 	t := th.begin(callFree)
 	defer func() { th.end(callFree, t, err) }()
 	if p == 0 {
@@ -151,6 +184,7 @@ func (th *Thread) Free(p Ptr) (err error) {
 	if err = th.port.Call(m.free); err != nil {
 		return th.blocked(callFree.name, nil, err)
 	}
+	th.strange()
 	if !m.ok {
 		return th.unknownBlock(p, callFree)
 	}
@@ -174,6 +208,7 @@ func (th *Thread) unknownBlock(p Ptr, c call) error {
 // containing is the block of device memory that p lies in.
 func (th *Thread) containing(p Ptr) (b mempool.Block, ok bool) {
 	_ = th.port.Call(func() { // an interrupt is reported where the caller waits
+		th.flushCaches()
 		for _, d := range th.rt.devices {
 			if b, ok = d.memory.pool.Containing(uint64(p)); ok {
 				return
@@ -211,6 +246,10 @@ func (th *Thread) FreeAfter(p Ptr, e *Event) (err error) {
 	}
 	ok := false
 	err = th.port.Call(func() {
+		if th.freed(p) {
+			return
+		}
+		th.forget(p)
 		for _, d := range th.rt.devices {
 			if ok = d.memory.freeAt(uint64(p), hw, gen); ok {
 				return
@@ -236,7 +275,7 @@ func (th *Thread) RecordUse(p Ptr, s *Stream) error {
 	ok := false
 	err = th.port.Call(func() {
 		for _, d := range th.rt.devices {
-			if b, known := d.memory.pool.At(uint64(p)); known && !b.Leaving {
+			if b, known := d.memory.pool.At(uint64(p)); known && !b.Leaving && !th.freed(p) {
 				ok = true
 				d.memory.recordUse(uint64(p), s)
 				return

@@ -7,13 +7,14 @@ import (
 
 // memory is what this process has taken of a device's memory. All methods run under Port.Call.
 type memory struct {
-	hw     *sim.Device
-	pool   *mempool.Pool
-	shared *pageTable // of all contexts but isolated ones
-	tables []*pageTable
-	users  []*Context // by the tag of their blocks; 0 is the runtime itself
-	frees  pendingFrees
-	uses   map[uint64][]recordedUse // by block, see RecordUse
+	hw        *sim.Device
+	pool      *mempool.Pool
+	shared    *pageTable // of all contexts but isolated ones
+	tables    []*pageTable
+	users     []*Context // by the tag of their blocks; 0 is the runtime itself
+	spareTags []uint32   // in users, of caches that have ended
+	frees     pendingFrees
+	uses      map[uint64][]recordedUse // by block, see RecordUse
 	shares
 	strict strictLog
 
@@ -122,7 +123,7 @@ func (m *memory) drop(addr uint64) bool {
 // settle brings the accounts in order for a block that is gone.
 func (m *memory) settle(b mempool.Block) {
 	m.claim()
-	if ctx := m.users[b.Tag]; ctx != nil {
+	if ctx := m.users[b.Tag]; ctx != nil && !b.Cached { // its cache has not yet let go of it
 		ctx.bytes -= int64(b.Bytes)
 	}
 	if len(m.uses) > 0 {
@@ -161,6 +162,7 @@ func (m *memory) reset() {
 	for _, a := range list {
 		m.release(a)
 	}
+	m.pool.FreeStrays(m.settle)
 	m.pool.SetThreshold(0)
 	m.pool.Trim(0)
 	m.clear()

@@ -97,6 +97,7 @@ func (r *rig) value() uint64 {
 func (r *rig) resources() (streams, events, notifies int, bytes int64) {
 	r.t.Helper()
 	r.ok(r.port.Call(func() {
+		r.flushCaches()
 		for _, d := range r.rt.devices {
 			d.memory.reclaim()
 			streams += d.public

@@ -222,6 +222,10 @@ func (th *Thread) PoolFree(addr Ptr, s *Stream) (err error) {
 				}
 			}
 			if _, known := d.memory.pool.At(uint64(addr)); known {
+				if th.freed(addr) {
+					return
+				}
+				th.forget(addr)
 				ok = d.memory.freeBehind(uint64(addr), s.q, at)
 				return
 			}

@@ -20,9 +20,12 @@ func (th *Thread) SetStrictFree(on bool) error {
 	if err != nil {
 		return err
 	}
-	ctx.dev.memory.strict.on.Store(on)
+	err = th.port.Call(func() {
+		th.dropCaches()
+		ctx.dev.memory.strict.on.Store(on)
+	})
 	th.setContext(ctx)
-	return nil
+	return th.blocked(callFree.name, nil, err)
 }
 
 // Misuse is a use after free: a block that was given back while a task used it.

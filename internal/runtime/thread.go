@@ -22,6 +22,8 @@ type Thread struct {
 	copyQ  *Stream // hidden stream of synchronous copies
 	stage  HostMem // pinned memory that copies of pageable memory go through
 	mem    *memoryCall
+	cache  *threadCache // of open, or nil
+	caches []*threadCache
 	report atomic.Pointer[reporter]
 	mode   CaptureMode // which captures forbid its unsafe calls
 	task   sim.Task    // scratch of launches, so that they allocate nothing
@@ -58,7 +60,12 @@ func (th *Thread) detach(last func()) {
 	th.flushSpans()
 	th.dropCopyStream()
 	th.dropStage()
-	th.port.Detach(last)
+	th.port.Detach(func() {
+		th.dropCaches()
+		if last != nil {
+			last()
+		}
+	})
 }
 
 // setContext changes the current context.
@@ -68,6 +75,7 @@ func (th *Thread) setContext(c *Context) {
 	if c != nil && !th.inside && !th.rt.spans && !c.dev.memory.strict.on.Load() && th.failure(c) == nil {
 		th.open = c
 	}
+	th.findCache()
 }
 
 // failure is the fault that this thread knows c to have failed with.

@@ -38,6 +38,10 @@ type Pool struct {
 	inUse, peak, leaving                      uint64
 	room                                      uint64 // of runs
 	allocs, frees                             uint64
+	strays                                    []uint64 // blocks of caches that others freed: they are leaving
+	strayBytes                                uint64
+	leavingCached                             int  // blocks of caches that are leaving and not yet among the strays
+	forced                                    bool // strays were freed although their caches did not know
 }
 
 // run is a block that is no slot of a slab.
@@ -78,7 +82,7 @@ type Request struct {
 	Align uint64 // of its address, a power of two; 64 is kept in any case
 	Whole uint64 // if not 0: whole pages of this size, which it shares with nobody
 	Table uint32 // page table; not 0: one of its own, and whole segments
-	Tag   uint32 // whose it is; the pool only keeps it
+	Tag   uint32 // whose it is, below 1<<31; the pool only keeps it
 }
 
 // Block is one that was handed out.
@@ -89,13 +93,14 @@ type Block struct {
 	Tag     uint32
 	Table   uint32
 	Leaving bool // freed, but tasks may still use it
+	Cached  bool // a cache's: freed by anyone else, it goes on leaving until that cache knows it
 }
 
 // Alloc finds room for r and says whether there was some.
 func (p *Pool) Alloc(r Request) (uint64, bool) {
 	n := max(r.Bytes, 1)
 	if n <= p.small && r.Align <= slotAlign && r.Whole == 0 && r.Table == 0 {
-		return p.allocSmall(n, r.Tag)
+		return p.allocSmall(n, r.Tag&^cachedTag)
 	}
 	return p.allocRun(r, n)
 }
@@ -165,6 +170,9 @@ func (p *Pool) Leave(addr uint64) (Block, bool) {
 	case s != nil && !s.owners[slot].leaving():
 		s.owners[slot] |= leavingBit
 		b = s.block(slot)
+		if b.Cached {
+			p.leavingCached++
+		}
 	case r != nil && !r.leaving:
 		r.leaving = true
 		b = p.blockOf(r)
@@ -190,10 +198,14 @@ func (p *Pool) free(addr uint64, leaving bool) (Block, bool) {
 		return p.freeRun(r), true
 	}
 	o := s.owners[slot]
+	if o.leaving() && !leaving {
+		return Block{}, false
+	}
+	if o.cached() {
+		p.stray(addr, &s.owners[slot])
+		return s.block(slot), true
+	}
 	if o.leaving() {
-		if !leaving {
-			return Block{}, false
-		}
 		p.leaving -= o.bytes()
 	}
 	p.frees++
@@ -220,7 +232,7 @@ func (p *Pool) freeRun(r *run) Block {
 
 func (s *slab) block(slot uint32) Block {
 	o := s.owners[slot]
-	return Block{Addr: s.base + uint64(slot)*uint64(s.size), Bytes: o.bytes(), Room: uint64(s.size), Tag: o.tag(), Leaving: o.leaving()}
+	return Block{Addr: s.base + uint64(slot)*uint64(s.size), Bytes: o.bytes(), Room: uint64(s.size), Tag: o.tag(), Leaving: o.leaving(), Cached: o.cached()}
 }
 
 func (p *Pool) blockOf(r *run) Block {

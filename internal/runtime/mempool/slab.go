@@ -25,11 +25,14 @@ type owner uint64
 const (
 	leavingBit = owner(1) << 31
 	tagShift   = 32
+	cachedBit  = owner(cachedTag) << tagShift
 )
 
-func (o owner) bytes() uint64 { return uint64(o & (leavingBit - 1)) }
-func (o owner) leaving() bool { return o&leavingBit != 0 }
-func (o owner) tag() uint32   { return uint32(o >> tagShift) }
+func (o owner) bytes() uint64           { return uint64(o & (leavingBit - 1)) }
+func (o owner) leaving() bool           { return o&leavingBit != 0 }
+func (o owner) cached() bool            { return o&cachedBit != 0 }
+func (o owner) tagged(tag uint32) owner { return o&(1<<tagShift-1) | owner(tag)<<tagShift }
+func (o owner) tag() uint32             { return uint32(o &^ cachedBit >> tagShift) }
 
 // shelf is the slabs of one class that have room, and at most one that is empty.
 type shelf struct {

@@ -3,7 +3,7 @@ package mempool
 // Stats are bytes, but for the counts at the end.
 type Stats struct {
 	Total        uint64 // the whole range
-	InUse        uint64 // padded sizes of all blocks, those that are leaving included
+	InUse        uint64 // padded sizes of all blocks, those included that are leaving and that caches keep
 	Peak         uint64 // the most that InUse ever was
 	Leaving      uint64 // freed by the program, but tasks may still use it
 	Room         uint64 // what the blocks take, with the roundings of slots and granules
@@ -29,9 +29,9 @@ func (p *Pool) Stats() Stats {
 		last = 0
 	}
 	return Stats{
-		Total: p.total, InUse: p.inUse, Peak: p.peak, Leaving: p.leaving, Room: room,
+		Total: p.total, InUse: p.inUse - p.strayBytes, Peak: p.peak, Leaving: p.leaving - p.strayBytes, Room: room,
 		Reserved: p.reserved, PeakReserved: p.peakReserved, Cached: p.cached, FreePages: p.total - (p.reserved - p.cached),
-		LargestFree: max(uint64(root.most)*p.granule, beyond+last), Blocks: p.allocs - p.frees, Allocs: p.allocs, Frees: p.frees,
+		LargestFree: max(uint64(root.most)*p.granule, beyond+last), Blocks: p.allocs - p.frees - uint64(len(p.strays)), Allocs: p.allocs, Frees: p.frees,
 	}
 }
 
