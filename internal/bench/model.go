@@ -14,7 +14,7 @@ import (
 // ModelOptions say how the models of a benchmark are run.
 type ModelOptions struct {
 	Shapes  map[string]tensor.Shape // of inputs, by name
-	Inputs  *model.Files            // nil: random
+	Inputs  *model.Files            // of model.OpenFiles; missing ones are random
 	Seed    uint64
 	Threads int // host threads for the arithmetic
 }

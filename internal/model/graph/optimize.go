@@ -37,6 +37,7 @@ type pass struct {
 // that become one operator, last the fused operators that take up what stands after them.
 var passes = []pass{
 	{"identity", dropIdentity, false},
+	{"sum-of-two", sumOfTwo, false},
 	{"views", mergeViews, false},
 	{"transposes", mergeTransposes, false},
 	{"common", mergeCommon, false},

@@ -27,6 +27,11 @@ func dropIdentity(r *rewriter, n *Node) bool {
 	return r.forward(n, v)
 }
 
+// sumOfTwo makes a Sum of two operands the Add that the other passes look for.
+func sumOfTwo(r *rewriter, n *Node) bool {
+	return n.Op == "Sum" && len(n.In) == 2 && r.fuse(n, "Add", n.In, nil)
+}
+
 // givesBack says that the first output is the first input, given that their types and shapes agree.
 func givesBack(n *Node) bool {
 	if op, ok := kernels.Lookup(n.Op); ok && op.View {
