@@ -11,6 +11,7 @@ import (
 
 	"npu/internal/model"
 	"npu/internal/problem"
+	"npu/internal/runtime"
 	"npu/internal/sim"
 	"npu/internal/sim/soc"
 	"npu/internal/tensor"
@@ -20,6 +21,7 @@ import (
 type runOptions struct {
 	*app
 	file        string
+	more        []string // models of the ranks after the first
 	soc         string
 	inputs      []string
 	output      string
@@ -30,6 +32,8 @@ type runOptions struct {
 	loop        string
 	shapes      []string
 	streamCount string
+	devices     int
+	collective  string
 	policy      string
 	policySet   bool
 	threads     int
@@ -47,7 +51,7 @@ type runOptions struct {
 func newRunCmd(a *app) *cobra.Command {
 	o := &runOptions{app: a}
 	c := &cobra.Command{
-		Use:   "run [MODEL]",
+		Use:   "run [MODEL...]",
 		Short: "Run a model on a simulated NPU: outputs, and where the device time went",
 		Long: `run loads a model, sinks it to a simulated Ascend NPU, computes it and says where the device time went. Without an
 argument it runs the embedded demo, a small digit reader.
@@ -55,17 +59,21 @@ argument it runs the embedded demo, a small digit reader.
 A stream program is a text file of streams, events, copies and kernels (docs/stream-programs.md): what it prints, who did
 what when, and the error code of the statement that failed.
 
+A model that communicates (HcomAllReduce and its like) runs on several simulated devices: --devices N runs it on N of
+them, as ranks 0 to N-1, several MODELs run one on each. NAME@2=FILE is an input of rank 2; outputs go to DIR/rankN.
+
 Inputs are .npy, .npz or raw little-endian files; an input that is not given is random (--seed) and reported so.
 Exit code 1 means that the work failed (a fault, an output that differs, an operator that is not supported), 2 wrong
 usage, 3 a file that cannot be read.`,
 		Example: `  npu run
   npu run model.onnx -i image=cat.npy -o out/ --trace run.json
   npu run testdata/streams/missing-wait.stream
+  npu run layer.om --devices 4 -i x=x.npy -i w@0=shard0.npy -i w@1=shard1.npy
   npu run model.onnx --shape x=1x3x224x224 -n 1000 --loop sink --timing-only`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				o.file = args[0]
+			if len(args) > 0 {
+				o.file, o.more = args[0], args[1:]
 			}
 			o.policySet = c.Flags().Changed("policy")
 			return runRun(c.Context(), o)
@@ -73,8 +81,8 @@ usage, 3 a file that cannot be read.`,
 	}
 	f := c.Flags()
 	f.StringVarP(&o.soc, "soc", "s", "", "chip, see 'npu soc list' (default: a compiled model's own, else Ascend910B3)")
-	f.StringArrayVarP(&o.inputs, "input", "i", nil, "[NAME=]FILE: .npy, .npz or raw data (repeatable)")
-	f.StringVarP(&o.output, "output", "o", "", "directory for the outputs, each as NAME.npy")
+	f.StringArrayVarP(&o.inputs, "input", "i", nil, "[NAME=]FILE: .npy, .npz or raw data; NAME@RANK=FILE for one rank (repeatable)")
+	f.StringVarP(&o.output, "output", "o", "", "directory for the outputs, each as NAME.npy; of several ranks as rankN/NAME.npy")
 	f.StringArrayVar(&o.verify, "verify", nil, "[NAME=]FILE: compare an output with a stored one (repeatable)")
 	f.Float64Var(&o.rtol, "rtol", 1e-4, "relative tolerance of --verify")
 	f.Float64Var(&o.atol, "atol", 1e-4, "absolute tolerance of --verify")
@@ -83,6 +91,8 @@ usage, 3 a file that cannot be read.`,
 	f.StringVar(&o.loop, "loop", "host", "who drives the iterations: host or sink (the device counts)")
 	f.StringArrayVar(&o.shapes, "shape", nil, "NAME=1x3x224x224: shape of an input (repeatable)")
 	f.StringVar(&o.streamCount, "streams", "auto", "streams for parallel branches: a number or auto")
+	f.IntVar(&o.devices, "devices", 0, "how many devices run the model, one a rank (default: as many as it was made for, or 1)")
+	f.StringVar(&o.collective, "collective", "ring", "the way between the ranks: ring or mesh")
 	f.StringVar(&o.policy, "policy", "preempt", "scheduling: preempt (between blocks) or reference (as the chip does)")
 	f.IntVar(&o.threads, "threads", 1, "host threads for the arithmetic; outputs do not depend on it")
 	f.BoolVar(&o.timingOnly, "timing-only", false, "skip the arithmetic: times only, no outputs")
@@ -128,12 +138,8 @@ func (o *runOptions) options() (model.RunOptions, error) {
 		return r, err
 	}
 	r.DumpDir = o.dumpDir
-	if o.streamCount != "auto" {
-		n, err := strconv.Atoi(o.streamCount)
-		if err != nil || n < 1 {
-			return r, problem.Usagef("--streams %q: expected auto or a number from 1", o.streamCount)
-		}
-		r.Streams = n
+	if r.Streams, err = streamLimit(o.streamCount); err != nil {
+		return r, err
 	}
 	switch {
 	case r.Mode != model.Eager && r.Mode != model.Sunk:
@@ -142,12 +148,21 @@ func (o *runOptions) options() (model.RunOptions, error) {
 		return r, problem.Usagef("--loop %q: expected host or sink", o.loop)
 	case r.Mode == model.Eager && r.Loop == model.SinkLoop:
 		return r, problem.Usagef("--loop sink needs --mode graph: a loop on the device runs a sunk graph")
+	case o.devices < 0 || o.devices > maxRanks:
+		return r, problem.Usagef("--devices %d: expected 1 to %d", o.devices, maxRanks)
 	case o.iterations < 1:
 		return r, problem.Usagef("--iterations %d: expected at least 1", o.iterations)
 	case o.threads < 1 || o.threads > 1024:
 		return r, problem.Usagef("--threads %d: expected 1 to 1024", o.threads)
 	case o.timingOnly && (o.output != "" || len(o.verify) > 0):
 		return r, problem.Usagef("--timing-only computes no outputs: leave out --output and --verify")
+	}
+	switch o.collective {
+	case "ring":
+	case "mesh":
+		r.Collective = runtime.Mesh
+	default:
+		return r, problem.Usagef("--collective %q: expected ring or mesh", o.collective)
 	}
 	switch o.policy {
 	case "preempt":
@@ -169,6 +184,18 @@ func (o *runOptions) options() (model.RunOptions, error) {
 	return r, err
 }
 
+// streamLimit reads --streams; 0 leaves it to the loader.
+func streamLimit(s string) (int, error) {
+	if s == "auto" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return 0, problem.Usagef("--streams %q: expected auto or a number from 1", s)
+	}
+	return n, nil
+}
+
 // injections are the faults of --inject.
 func (o *runOptions) injections() ([]*sim.Injection, error) {
 	var list []*sim.Injection
@@ -187,43 +214,25 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.file == "" {
-		return runDemo(ctx, o, r)
-	}
-	if isStream(o.file) {
+	if o.file == "" || isStream(o.file) {
+		if o.devices > 1 || len(o.more) > 0 {
+			return problem.Usagef("several devices are for models: a stream program says itself which it uses")
+		}
+		if o.file == "" {
+			return runDemo(ctx, o, r)
+		}
 		return runStream(ctx, o)
 	}
-	shapes, err := model.ParseShapes(o.shapes)
+	models, err := o.open(&r)
 	if err != nil {
 		return err
 	}
-	in, err := openBindings(o.inputs)
+	expected, err := o.expected(models)
 	if err != nil {
 		return err
 	}
-	want, err := openBindings(o.verify)
-	if err != nil {
-		return err
-	}
-	m, err := model.Open(o.file, model.Options{Shapes: shapes, Files: in})
-	if err != nil {
-		return err
-	}
-	if err := o.chip(m, &r); err != nil {
-		return err
-	}
-	if len(m.Timed) > 0 && (o.output != "" || len(o.verify) > 0) {
-		return problem.Failedf("%s: no result can be computed: the meaning of %d operators is not known, first %s; leave out --output and --verify to time it", o.file, len(m.Timed), m.Timed[0])
-	}
-	if r.Inputs, err = m.Inputs(in); err != nil {
-		return err
-	}
-	expected, err := m.Expected(want)
-	if err != nil {
-		return err
-	}
-	res, runErr := o.runModel(ctx, m, r)
-	return o.finish(m, r, res, expected, runErr)
+	res, runErr := o.runModels(ctx, models, r)
+	return o.finish(models, r, res, expected, runErr)
 }
 
 // chip takes the chip that a compiled model belongs to, unless the user names another.
@@ -248,27 +257,15 @@ func (o *runOptions) chip(m *model.Model, r *model.RunOptions) error {
 	return nil
 }
 
-func openBindings(args []string) (*model.Files, error) {
-	var list []model.Binding
-	for _, a := range args {
-		b, err := model.ParseBinding(a)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, b)
-	}
-	return model.OpenFiles(list)
-}
-
 // finish writes what was asked for, also of a run that failed on the way.
-func (o *runOptions) finish(m *model.Model, r model.RunOptions, res *model.Result, expected map[string]*tensor.Tensor, runErr error) error {
+func (o *runOptions) finish(models []*model.Model, r model.RunOptions, res *model.Result, expected []map[string]*tensor.Tensor, runErr error) error {
 	if res == nil || errors.Is(runErr, sim.ErrInterrupted) || errors.Is(runErr, context.Canceled) {
 		return runErr
 	}
 	if problem.ClassOf(runErr) == problem.Usage && runErr != nil {
 		return runErr
 	}
-	rep := model.NewReport(m, r, res)
+	rep := model.NewReport(models, r, res)
 	if o.trace != "" {
 		if err := export.Write(o.trace, res.Trace); err != nil {
 			return err

@@ -24,13 +24,13 @@ func runDemo(ctx context.Context, o *runOptions, r model.RunOptions) error {
 	all := demo.Samples()
 	s := all[(o.seed+2)%uint64(len(all))]
 	r.Inputs = map[string]*tensor.Tensor{demo.Input: s.Image}
-	res, runErr := o.runModel(ctx, m, r)
+	res, runErr := o.runModels(ctx, []*model.Model{m}, r)
 	if runErr == nil && !o.json {
 		if err := o.printDemo(s, res.Outputs); err != nil {
 			return err
 		}
 	}
-	return o.finish(m, r, res, nil, runErr)
+	return o.finish([]*model.Model{m}, r, res, nil, runErr)
 }
 
 // printDemo shows the picture, the answer with the runners-up, and whether it was right.

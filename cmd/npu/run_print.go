@@ -12,7 +12,11 @@ import (
 func (o *runOptions) printReport(rep *model.Report, res *model.Result, checks []model.Check) error {
 	p := &printer{s: o.streams}
 	p.line("model", "%s, %d tasks compiled, %s mode", rep.Model, rep.Steps, rep.Mode)
-	p.line("chip", "%s, simulated, policy %s", rep.Soc, rep.Policy)
+	many := ""
+	if rep.Devices > 1 {
+		many = fmt.Sprintf("%d × ", rep.Devices)
+	}
+	p.line("chip", "%s%s, simulated, policy %s", many, rep.Soc, rep.Policy)
 	p.line("memory", "weights %s resident, features %s (lower bound %s), peak %s of HBM",
 		bytesText(rep.Memory.Weights), bytesText(rep.Memory.Features), bytesText(rep.Memory.LowerBound), bytesText(rep.Memory.PeakHBM))
 	each := ""
@@ -21,11 +25,7 @@ func (o *runOptions) printReport(rep *model.Report, res *model.Result, checks []
 	}
 	p.line("time", "%s on the device%s", timeText(rep.DeviceTimeNs), each)
 	p.line("host", "%d interactions with the device, %d tasks on %d streams", rep.Interactions, rep.Tasks, rep.Streams)
-	for _, in := range rep.Inputs {
-		if in.Random {
-			p.line("input", "%s %s[%v] is random (seed %d): give it with -i %s=FILE", in.Name, in.DType, in.Shape, o.seed, in.Name)
-		}
-	}
+	p.randoms(rep, o.seed)
 	p.printf("\nwhere the device time went (±: median error against measured kernels)\n")
 	p.ops(rep)
 	if len(res.Outputs) > 0 {
@@ -45,6 +45,25 @@ func (o *runOptions) printReport(rep *model.Report, res *model.Result, checks []
 		p.printf("\nnext: add --trace run.json and open it in https://ui.perfetto.dev\n")
 	}
 	return p.err
+}
+
+// randoms names the inputs that were made up, one that all ranks lack once.
+func (p *printer) randoms(rep *model.Report, seed uint64) {
+	lack := map[string]int{}
+	for _, in := range rep.Inputs {
+		if in.Random {
+			lack[in.Name]++
+		}
+	}
+	for _, in := range rep.Inputs {
+		switch {
+		case !in.Random:
+		case rep.Devices == 1 || lack[in.Name] < rep.Devices:
+			p.line("input", "%s %s[%v] is random (seed %d): give it with -i %s=FILE", in.Title(), in.DType, in.Shape, seed, in.Title())
+		case *in.Rank == 0:
+			p.line("input", "%s %s[%v] is random on each rank (seed %d): give it with -i %s=FILE, that of rank 0 with -i %s@0=FILE", in.Name, in.DType, in.Shape, seed, in.Name, in.Name)
+		}
+	}
 }
 
 // hint is the command that looks at a trace file.
@@ -144,7 +163,7 @@ func trust(x model.OpTime) string {
 func (p *printer) output(io model.IO, t *tensor.Tensor) {
 	v, err := tensor.Floats(t)
 	if err != nil || len(v) == 0 {
-		p.printf("  %s %s[%v]\n", io.Name, io.DType, io.Shape)
+		p.printf("  %s %s[%v]\n", io.Title(), io.DType, io.Shape)
 		return
 	}
 	lo, hi, sum := v[0], v[0], 0.0
@@ -159,7 +178,7 @@ func (p *printer) output(io model.IO, t *tensor.Tensor) {
 	if len(v) > 6 {
 		more = " …"
 	}
-	p.printf("  %s %s[%v]  min %.5g  max %.5g  mean %.5g  [%s%s]", io.Name, io.DType, io.Shape, lo, hi, sum/float64(len(v)), strings.Join(first, " "), more)
+	p.printf("  %s %s[%v]  min %.5g  max %.5g  mean %.5g  [%s%s]", io.Title(), io.DType, io.Shape, lo, hi, sum/float64(len(v)), strings.Join(first, " "), more)
 	if io.File != "" {
 		p.printf("  → %s", io.File)
 	}

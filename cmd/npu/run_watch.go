@@ -12,11 +12,11 @@ import (
 	"npu/internal/tui/top"
 )
 
-// runModel runs a model where others can see it.
-func (o *runOptions) runModel(ctx context.Context, m *model.Model, r model.RunOptions) (res *model.Result, err error) {
+// runModels runs a model, or one on each device, where others can see it.
+func (o *runOptions) runModels(ctx context.Context, models []*model.Model, r model.RunOptions) (res *model.Result, err error) {
 	r.RunDir, r.Pace = ipc.Path(os.Getenv), o.pace
 	err = o.watched(ctx, func(ctx context.Context) (err error) {
-		res, err = m.Run(ctx, r)
+		res, err = model.RunRanks(ctx, models, r)
 		return err
 	})
 	return res, err

@@ -270,6 +270,8 @@ func (e *emitter) steps(steps []plan.Step) {
 		switch s.Kind {
 		case plan.Launch:
 			e.launch(s)
+		case plan.Communicate:
+			e.communicate(s)
 		case plan.Copy:
 			e.gear.Tasks = append(e.gear.Tasks, om.PlannedTask{Type: om.TaskMemcpy, Node: s.Name, Args: []int64{e.place(s.Out[0]), e.place(s.In[0])}, Bytes: uint64(s.Out[0].Bytes)})
 		case plan.Branch:
@@ -287,6 +289,18 @@ func (e *emitter) steps(steps []plan.Step) {
 			mark(om.TaskLabelSet, end)
 		}
 	}
+}
+
+func (e *emitter) communicate(s *plan.Step) {
+	x := om.Placed{Type: s.Op, Workspace: -1}
+	for _, o := range s.In {
+		x.Inputs = append(x.Inputs, e.place(o))
+	}
+	for _, o := range s.Out {
+		x.Outputs = append(x.Outputs, e.place(o))
+	}
+	e.gear.Tasks = append(e.gear.Tasks, om.PlannedTask{Type: om.TaskHCCL, Node: s.Name})
+	e.gear.Nodes[s.Name] = x
 }
 
 func (e *emitter) launch(s *plan.Step) {

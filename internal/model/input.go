@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"npu/internal/model/graph"
@@ -18,9 +19,10 @@ import (
 // for the only one, or for all that an archive names.
 type Binding struct {
 	Name, File string
+	Rank       int // that it is for, from 1; 0: for all
 }
 
-// ParseBinding reads NAME=FILE or FILE.
+// ParseBinding reads NAME=FILE or FILE, and NAME@RANK=FILE for one rank.
 func ParseBinding(s string) (Binding, error) {
 	name, file, ok := strings.Cut(s, "=")
 	if !ok {
@@ -29,7 +31,29 @@ func ParseBinding(s string) (Binding, error) {
 	if file == "" {
 		return Binding{}, problem.Usagef("%q names no file (write NAME=FILE)", s)
 	}
-	return Binding{name, file}, nil
+	b := Binding{Name: name, File: file}
+	if i := strings.LastIndexByte(name, '@'); i >= 0 {
+		if n, err := strconv.ParseUint(name[i+1:], 10, 8); err == nil {
+			b.Name, b.Rank = name[:i], int(n)+1
+		}
+	}
+	return b, nil
+}
+
+// OfRank are the bindings of rank r: its own, and those for all where it has none.
+func OfRank(list []Binding, r int) []Binding {
+	var out []Binding
+	for _, b := range list {
+		if b.Rank == 0 {
+			out = append(out, b)
+		}
+	}
+	for _, b := range list {
+		if b.Rank == r+1 {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // ParseShapes reads NAME=1x3x224x224 arguments.
@@ -86,10 +110,12 @@ func (f *Files) open(b Binding) error {
 			return problem.Mark(problem.Damaged, fmt.Errorf("%s: %w", b.File, err))
 		}
 		f.tensors[b.Name] = t
+		delete(f.raw, b.Name)
 	case ".npz":
 		return f.archive(b, st.Size())
 	default:
 		f.raw[b.Name] = b.File
+		delete(f.tensors, b.Name)
 	}
 	return nil
 }
@@ -219,6 +245,13 @@ func readRaw(name, path string, t tensor.DType, s tensor.Shape) (*tensor.Tensor,
 // Inputs are the given tensors by the model's input names.
 func (m *Model) Inputs(f *Files) (map[string]*tensor.Tensor, error) {
 	out := map[string]*tensor.Tensor{}
+	var names []string
+	for _, p := range m.Plan.Inputs {
+		names = append(names, p.Name)
+	}
+	if err := f.CheckNames("input", names); err != nil {
+		return nil, err
+	}
 	for _, p := range m.Plan.Inputs {
 		t, err := f.Tensor(p.Name, len(m.Plan.Inputs) == 1, p.DType, p.Shape)
 		if err != nil {
@@ -266,21 +299,28 @@ func (c Check) String() string {
 	return fmt.Sprintf("%s differs: %d of %d elements; worst at %v: %g, expected %g", c.Name, c.Mismatches, c.Elements, c.WorstAt, c.Got, c.Want)
 }
 
-// Verify compares outputs with stored ones. An output that differs is an error of class Failed that names its worst
+// Verify compares outputs with stored ones, which are listed by rank. An output that differs is an error of class Failed that names its worst
 // element.
-func Verify(rep *Report, outputs []*tensor.Tensor, want map[string]*tensor.Tensor, tol tensor.Tolerance) ([]Check, error) {
+func Verify(rep *Report, outputs []*tensor.Tensor, want []map[string]*tensor.Tensor, tol tensor.Tolerance) ([]Check, error) {
 	var checks []Check
 	var failed error
 	for i, t := range outputs {
-		w := want[rep.Outputs[i].Name]
-		if w == nil {
+		name, rank := rep.Outputs[i].Name, 0
+		if r := rep.Outputs[i].Rank; r != nil {
+			rank = *r
+		}
+		if rank >= len(want) || want[rank][name] == nil {
 			continue
+		}
+		w := want[rank][name]
+		if len(want) > 1 {
+			name = fmt.Sprintf("%s of rank %d", name, rank)
 		}
 		d, err := tensor.Compare(t, w, tol)
 		if err != nil {
-			return checks, problem.Mark(problem.Failed, fmt.Errorf("output %s: %w", rep.Outputs[i].Name, err))
+			return checks, problem.Mark(problem.Failed, fmt.Errorf("output %s: %w", name, err))
 		}
-		c := Check{rep.Outputs[i].Name, d}
+		c := Check{name, d}
 		checks = append(checks, c)
 		if !d.Equal() && failed == nil {
 			failed = problem.Failedf("output %s", c)

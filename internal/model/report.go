@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ type Report struct {
 	Soc          string       `json:"soc"`
 	Mode         string       `json:"mode"`
 	Policy       string       `json:"policy"`
+	Devices      int          `json:"devices"`
 	Iterations   int          `json:"iterations"`
 	Loop         string       `json:"loop"`
 	DeviceTimeNs int64        `json:"device_time_ns"`
@@ -46,13 +48,23 @@ type MemoryReport struct {
 	PeakHBM    int64 `json:"hbm_peak_bytes"`
 }
 
-// IO is an input or output. File is where an output was written or an input came from; empty: nowhere, random.
+// IO is an input or output. File is where an output was written or an input came from; empty: nowhere, random. Rank is
+// whose it is, where several devices run.
 type IO struct {
+	Rank   *int         `json:"rank,omitempty"`
 	Name   string       `json:"name"`
 	DType  string       `json:"dtype"`
 	Shape  tensor.Shape `json:"shape"`
 	File   string       `json:"file,omitempty"`
 	Random bool         `json:"random,omitempty"`
+}
+
+// Title is the name as a user writes it: NAME, or NAME@RANK.
+func (x IO) Title() string {
+	if x.Rank == nil {
+		return x.Name
+	}
+	return fmt.Sprintf("%s@%d", x.Name, *x.Rank)
 }
 
 // OpTime is the device time of one operator type, and how far it can be trusted.
@@ -77,20 +89,27 @@ func (x *OpTime) trust(chip *soc.Chip) {
 	x.Reason = "not calibrated: no measured kernel of this type or its class"
 }
 
-// NewReport describes a run.
-func NewReport(m *Model, o RunOptions, r *Result) *Report {
+// NewReport describes a run. Tasks, memory and notes are those of the first model.
+func NewReport(models []*Model, o RunOptions, r *Result) *Report {
+	m := models[0]
 	p := m.Plan
 	rep := &Report{
-		Model: m.Title(), Soc: o.Chip.Name, Mode: string(o.Mode), Policy: o.Policy.String(), Iterations: max(1, o.Iterations), Loop: string(o.Loop),
+		Model: m.Title(), Soc: o.Chip.Name, Mode: string(o.Mode), Policy: o.Policy.String(), Devices: len(models), Iterations: max(1, o.Iterations), Loop: string(o.Loop),
 		DeviceTimeNs: r.DeviceTime, Interactions: r.Counters.Interactions(), Steps: plan.Count(p.Steps),
 		Memory:   MemoryReport{p.Memory.WeightBytes, p.Memory.FeatureBytes, p.Memory.LowerBound, r.PeakHBM},
 		Warnings: append(append([]string{}, m.Notes...), r.Warnings...), Faults: []string{}, Inputs: []IO{}, Outputs: []IO{}, Ops: []OpTime{},
 	}
-	for _, x := range p.Inputs {
-		rep.Inputs = append(rep.Inputs, IO{Name: x.Name, DType: x.DType.String(), Shape: shape(x.Shape), Random: slices.Contains(r.Random, x.Name)})
-	}
-	for _, x := range p.Outputs {
-		rep.Outputs = append(rep.Outputs, IO{Name: x.Name, DType: x.DType.String(), Shape: shape(x.Shape)})
+	for rank, m := range models {
+		var of *int
+		if len(models) > 1 {
+			of = &rank
+		}
+		for _, x := range m.Plan.Inputs {
+			rep.Inputs = append(rep.Inputs, IO{Rank: of, Name: x.Name, DType: x.DType.String(), Shape: shape(x.Shape), Random: slices.Contains(r.Random[rank], x.Name)})
+		}
+		for _, x := range m.Plan.Outputs {
+			rep.Outputs = append(rep.Outputs, IO{Rank: of, Name: x.Name, DType: x.DType.String(), Shape: shape(x.Shape)})
+		}
 	}
 	for _, f := range r.Faults {
 		rep.Faults = append(rep.Faults, f.Error())
@@ -130,17 +149,23 @@ func FileName(output string) string {
 	}, output)
 }
 
-// WriteOutputs writes each output as NAME.npy into dir, which is made if need be. A file appears when it is complete.
+// WriteOutputs writes each output as NAME.npy into dir, which is made if need be; those of several ranks as
+// rankN/NAME.npy. A file appears when it is complete.
 func WriteOutputs(dir string, rep *Report, outputs []*tensor.Tensor) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	for i, t := range outputs {
-		path := filepath.Join(dir, FileName(rep.Outputs[i].Name)+".npy")
+		o := &rep.Outputs[i]
+		to := dir
+		if o.Rank != nil {
+			to = filepath.Join(dir, fmt.Sprintf("rank%d", *o.Rank))
+		}
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			return err
+		}
+		path := filepath.Join(to, FileName(o.Name)+".npy")
 		if err := outfile.Write(path, func(w io.Writer) error { return tensor.WriteNPY(w, t) }); err != nil {
 			return problem.Mark(problem.Failed, err)
 		}
-		rep.Outputs[i].File = path
+		o.File = path
 	}
 	return nil
 }

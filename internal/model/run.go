@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 
 	"npu/internal/problem"
@@ -24,7 +25,9 @@ type RunOptions struct {
 	Streams    int // for parallel branches of a sunk model, at most; 0: as many as pay
 	Threads    int // host threads for the arithmetic
 	TimingOnly bool
-	Inputs     map[string]*tensor.Tensor // missing ones are random
+	Inputs     map[string]*tensor.Tensor   // of all ranks; missing ones are random
+	RankInputs []map[string]*tensor.Tensor // those that only rank i has; may be nil
+	Collective runtime.Algorithm           // the way that communication between ranks takes
 	Seed       uint64
 	Trace      bool             // keep every task and host call in Result.Trace; without it only the sums are kept
 	Inject     []*sim.Injection // faults to raise
@@ -35,8 +38,8 @@ type RunOptions struct {
 
 // Result is what a run gave.
 type Result struct {
-	Outputs    []*tensor.Tensor // nil where only time was wanted
-	Random     []string         // inputs that were made up
+	Outputs    []*tensor.Tensor // rank by rank; nil where only time was wanted
+	Random     [][]string       // inputs that were made up, by rank
 	Trace      *trace.Trace
 	DeviceTime int64 // ns from the first execution's arrival to the end of the last task
 	Counters   runtime.Counters
@@ -55,8 +58,16 @@ type Result struct {
 // class Failed; the result then holds the trace up to it.
 //
 // A model with operators of unknown meaning is only timed.
-func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) {
-	o.TimingOnly = o.TimingOnly || len(m.Timed) > 0
+func (m *Model) Run(ctx context.Context, o RunOptions) (*Result, error) {
+	return RunRanks(ctx, []*Model{m}, o)
+}
+
+// RunRanks is Run for several devices: model i is rank i.
+func RunRanks(ctx context.Context, models []*Model, o RunOptions) (res *Result, err error) {
+	for _, m := range models {
+		o.TimingOnly = o.TimingOnly || len(m.Timed) > 0
+	}
+	m := models[0]
 	rec := trace.NewRecorder()
 	sum := newSummary(rec)
 	rec.Tap(sum.add)
@@ -65,7 +76,7 @@ func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) 
 	}
 	rt, err := runtime.Open(runtime.Config{
 		Chip: o.Chip, Policy: o.Policy, TimingOnly: o.TimingOnly, Workers: o.Threads, Recorder: rec, Spans: o.Trace,
-		RunDir: o.RunDir, Program: m.Name, Pace: o.Pace, Inject: o.Inject,
+		RunDir: o.RunDir, Program: m.Name, Pace: o.Pace, Inject: o.Inject, Devices: len(models),
 	})
 	if err != nil {
 		return nil, err
@@ -73,12 +84,13 @@ func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) 
 	stop := context.AfterFunc(ctx, rt.Interrupt)
 	defer stop()
 	th := rt.Attach()
-	res = &Result{}
+	res = &Result{Random: make([][]string, len(models))}
 	defer func() {
 		if e := rt.Close(th); e != nil && err == nil {
 			err = problem.Mark(problem.Failed, e)
 		}
 		rec.SetMeta(rt.Meta(m.Name))
+		sum.collectives(models, max(1, o.Iterations))
 		res.Ops, res.Tasks, res.Streams, res.Events = sum.list(), sum.tasks, len(sum.streams), len(sum.events)
 		res.Trace = rec.Finish()
 		var dumpErr error
@@ -99,16 +111,18 @@ func (m *Model) Run(ctx context.Context, o RunOptions) (res *Result, err error) 
 			return res, err
 		}
 	}
-	return res, m.run(ctx, th, o, res, sum)
+	return res, execute(ctx, th, models, o, res, sum)
 }
 
-func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *Result, sum *summary) error {
-	inputs, made, err := m.Fill(o.Inputs, o.Seed)
-	if err != nil {
-		return err
+func execute(ctx context.Context, th *runtime.Thread, models []*Model, o RunOptions, res *Result, sum *summary) error {
+	inputs := make([][]*tensor.Tensor, len(models))
+	for r, m := range models {
+		var err error
+		if inputs[r], res.Random[r], err = m.Fill(o.inputs(r), o.Seed+uint64(r)<<32); err != nil {
+			return err
+		}
 	}
-	res.Random = made
-	lo := LoadOptions{Mode: o.Mode, Streams: o.Streams}
+	lo := LoadOptions{Mode: o.Mode, Streams: o.Streams, Collective: o.Collective}
 	n := max(1, o.Iterations)
 	executions := n
 	if o.Loop == SinkLoop {
@@ -117,9 +131,9 @@ func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *
 		}
 		lo.SinkIterations, executions = n, 1
 	}
-	s, err := m.Load(th, lo)
+	w, err := LoadWorld(th, models, lo)
 	if err != nil {
-		return problem.Mark(problem.Failed, err)
+		return err
 	}
 	before, err := th.Counters()
 	if err != nil {
@@ -127,8 +141,16 @@ func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *
 	}
 	res.LoadEnd = th.Clock()
 	sum.from.Store(res.LoadEnd)
-	for i, t := range inputs {
-		if err := s.SetInput(i, t); err != nil {
+	for r := range inputs {
+		err := w.On(r, func(s *Session) error {
+			for i, t := range inputs[r] {
+				if err := s.SetInput(i, t); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -137,9 +159,9 @@ func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		err := s.Execute()
+		err := w.Execute()
 		if err == nil {
-			err = s.Wait()
+			err = w.Wait()
 		}
 		if err != nil {
 			return problem.Mark(problem.Failed, fmt.Errorf("execution %d: %w", i+1, err))
@@ -150,13 +172,22 @@ func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *
 		return err
 	}
 	res.DeviceTime = mid.DeviceTime - start
-	if !o.TimingOnly {
-		for i := range m.Plan.Outputs {
-			t, err := s.Output(i)
-			if err != nil {
-				return problem.Mark(problem.Failed, err)
+	for r := range models {
+		if o.TimingOnly {
+			break
+		}
+		err := w.On(r, func(s *Session) error {
+			for i := range s.m.Plan.Outputs {
+				t, err := s.Output(i)
+				if err != nil {
+					return problem.Mark(problem.Failed, err)
+				}
+				res.Outputs = append(res.Outputs, t)
 			}
-			res.Outputs = append(res.Outputs, t)
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	after, err := th.Counters()
@@ -167,8 +198,30 @@ func (m *Model) run(ctx context.Context, th *runtime.Thread, o RunOptions, res *
 		Tasks: after.Tasks - before.Tasks, Doorbells: after.Doorbells - before.Doorbells, HostWaits: after.HostWaits - before.HostWaits,
 		HostCopies: after.HostCopies - before.HostCopies, Faults: after.Faults - before.Faults, DeviceTime: res.DeviceTime,
 	}
-	_, _, res.PeakHBM, err = th.MemInfo()
-	return err
+	for r := range models {
+		err := w.On(r, func(*Session) error {
+			_, _, peak, err := th.MemInfo()
+			res.PeakHBM = max(res.PeakHBM, peak)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inputs are those given for rank r.
+func (o *RunOptions) inputs(r int) map[string]*tensor.Tensor {
+	if r >= len(o.RankInputs) {
+		return o.Inputs
+	}
+	given := maps.Clone(o.Inputs)
+	if given == nil {
+		given = map[string]*tensor.Tensor{}
+	}
+	maps.Copy(given, o.RankInputs[r])
+	return given
 }
 
 // Fill is a tensor for every input of the model, in order: those given by name, and made up from the seed where none was;

@@ -41,6 +41,8 @@ type LoadOptions struct {
 	// Weights and Features are device memory of another session of the same model, loaded on as many streams: its weights
 	// are shared, and so is its work memory as long as the two do not run at the same time. 0 allocates.
 	Weights, Features runtime.Ptr
+	// Collective is the way that communication between ranks takes.
+	Collective runtime.Algorithm
 }
 
 // Session is a model on a device: weights resident, features, inputs and outputs in device memory, kernels loaded and,
@@ -56,8 +58,11 @@ type Session struct {
 	outputs []runtime.Ptr
 	launch  map[*plan.Step]*launch
 	streams *plan.Streams
-	buffers []plan.Buffer // with the places that this session has them at
-	owned   []runtime.Ptr // to be freed
+	buffers []plan.Buffer         // with the places that this session has them at
+	owned   []runtime.Ptr         // to be freed
+	builder *runtime.ModelBuilder // until the model is written
+	lanes   []*runtime.SunkStream // its streams, by lane of the plan's assignment
+	head    *runtime.SunkStream
 	sunk    *runtime.Model
 	patches patches
 	counter runtime.Ptr // iteration counter and limit of a sunk loop
@@ -70,8 +75,26 @@ type launch struct {
 	args   []uint64
 }
 
-// Load puts the model on the current device of th. The constants of the file are dropped from the host afterwards.
+// Load puts the model on the current device of th. A model that communicates needs other ranks: see LoadWorld.
 func (m *Model) Load(th *runtime.Thread, o LoadOptions) (*Session, error) {
+	if c := m.Collectives(); len(c) > 0 {
+		return nil, problem.Usagef("node %s (%s) communicates with other devices: run the model on several, --devices N", c[0].Name, c[0].Op)
+	}
+	s, err := m.prepare(th, o)
+	if err == nil && o.Mode == Sunk {
+		if err = s.begin(); err == nil {
+			s.spread(nil)
+			err = s.finish()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// prepare is the first part of Load: memory, weights and kernels.
+func (m *Model) prepare(th *runtime.Thread, o LoadOptions) (*Session, error) {
 	s := &Session{m: m, th: th, mode: o.Mode, launch: map[*plan.Step]*launch{}, turns: o.SinkIterations}
 	var err error
 	if s.stream, err = th.CreateStream(runtime.StreamConfig{Name: "model"}); err != nil {
@@ -102,15 +125,7 @@ func (m *Model) Load(th *runtime.Thread, o LoadOptions) (*Session, error) {
 			return nil, err
 		}
 	}
-	if err := s.loadKernels(p.Steps); err != nil {
-		return nil, err
-	}
-	if o.Mode == Sunk {
-		if err := s.sink(); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+	return s, s.loadKernels(p.Steps)
 }
 
 func (s *Session) ports(list []plan.Port) ([]runtime.Ptr, error) {
@@ -249,108 +264,6 @@ func (s *Session) loadKernel(st *plan.Step) (*launch, error) {
 	return l, nil
 }
 
-// sink writes the steps into a model of the device. Each of their streams is one of the model's; the first one begins
-// and ends an execution. A sunk loop counts in a device word:
-//
-//	head:  counter = 0, start body
-//	body:  start the other streams, …steps…, wait for them, counter += 1; if counter < limit start again and stop here; end
-//	again: start body
-func (s *Session) sink() error {
-	b, err := s.th.BuildModel()
-	if err != nil {
-		return err
-	}
-	head := b.Stream(true)
-	if s.turns == 0 {
-		list := []*runtime.SunkStream{head}
-		for range s.streams.Lanes[1:] {
-			list = append(list, b.Stream(true))
-		}
-		s.spread(b, list)
-		head.End()
-		s.sunk, err = b.Build(s.name())
-		return err
-	}
-	if s.counter, err = s.malloc(16); err != nil {
-		return err
-	}
-	err = s.th.Upload(s.counter, 16, func(dst []byte) { binary.LittleEndian.PutUint64(dst[8:], uint64(s.turns)) })
-	if err != nil {
-		return err
-	}
-	body, again := b.Stream(false), b.Stream(false)
-	head.WriteValue(s.counter, 0)
-	head.Active(body)
-	list := []*runtime.SunkStream{body}
-	for range s.streams.Lanes[1:] {
-		x := b.Stream(false)
-		body.Active(x)
-		list = append(list, x)
-	}
-	s.spread(b, list)
-	body.AddValue(s.counter, 1)
-	body.Switch(s.counter, sim.Less, s.counter+8, again)
-	body.End()
-	again.Active(body)
-	s.sunk, err = b.Build(s.name())
-	return err
-}
-
-// spread puts the steps on their streams, with the notifies between them.
-func (s *Session) spread(b *runtime.ModelBuilder, list []*runtime.SunkStream) {
-	x := s.streams
-	notifies := make([]int, x.Notifies)
-	for i := range notifies {
-		notifies[i] = b.Notify()
-	}
-	for l, lane := range x.Lanes {
-		for _, i := range lane.Steps {
-			for _, n := range x.Waits[i] {
-				list[l].Wait(notifies[n])
-			}
-			s.steps(b, list[l], s.m.Plan.Steps[i:i+1])
-			for _, n := range x.Records[i] {
-				list[l].Record(notifies[n])
-			}
-		}
-	}
-	for _, n := range x.Join {
-		list[0].Wait(notifies[n])
-	}
-}
-
-func (s *Session) name() string {
-	if s.m.Name != "" {
-		return s.m.Name
-	}
-	return "model"
-}
-
-func (s *Session) steps(b *runtime.ModelBuilder, st *runtime.SunkStream, steps []plan.Step) {
-	for i := range steps {
-		x := &steps[i]
-		switch x.Kind {
-		case plan.Launch:
-			l := s.launch[x]
-			s.patches.launch(s, st.Launch(l.kernel, l.args), x)
-		case plan.Copy:
-			n := st.Copy(x.Name, s.addr(x.Out[0].Buffer), s.addr(x.In[0].Buffer), x.Out[0].Bytes)
-			s.patches.add(s, n, 0, x.Out[0].Buffer)
-			s.patches.add(s, n, 1, x.In[0].Buffer)
-		case plan.Branch:
-			els, then := b.Label(), b.Label()
-			end := b.Label()
-			st.SwitchByIndex(s.addr(x.Cond.Buffer), els, then)
-			st.Place(els)
-			s.steps(b, st, x.Else)
-			st.Goto(end)
-			st.Place(then)
-			s.steps(b, st, x.Then)
-			st.Place(end)
-		}
-	}
-}
-
 // Execute submits one execution and waits for nothing. In graph mode that is one task; in eager mode one a step, and
 // at a branch the host waits and reads the condition.
 func (s *Session) Execute() error {
@@ -360,10 +273,11 @@ func (s *Session) Execute() error {
 		}
 		return s.th.ExecuteModel(s.sunk, s.stream)
 	}
-	return s.eager(s.m.Plan.Steps)
+	return s.eager(s.m.Plan.Steps, nil)
 }
 
-func (s *Session) eager(steps []plan.Step) error {
+// eager submits steps one by one. meet is called at those of communication.
+func (s *Session) eager(steps []plan.Step, meet func(*plan.Step)) error {
 	for i := range steps {
 		x := &steps[i]
 		var err error
@@ -376,6 +290,8 @@ func (s *Session) eager(steps []plan.Step) error {
 			}
 		case plan.Copy:
 			err = s.th.MemcpyAsync(s.addr(x.Out[0].Buffer), s.addr(x.In[0].Buffer), x.Out[0].Bytes, s.stream)
+		case plan.Communicate:
+			meet(x)
 		case plan.Branch:
 			var word [4]byte
 			if err = s.th.SynchronizeStream(s.stream); err != nil {
@@ -385,9 +301,9 @@ func (s *Session) eager(steps []plan.Step) error {
 				break
 			}
 			if binary.LittleEndian.Uint32(word[:]) != 0 {
-				err = s.eager(x.Then)
+				err = s.eager(x.Then, meet)
 			} else {
-				err = s.eager(x.Else)
+				err = s.eager(x.Else, meet)
 			}
 		}
 		if err != nil {

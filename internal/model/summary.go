@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"npu/internal/model/plan"
 	"npu/internal/trace"
 )
 
@@ -53,27 +54,50 @@ func (s *summary) add(rows []trace.Task) {
 		s.tasks++
 		s.streams[stream{t.Device, t.Stream}] = true
 		var key opKey
+		if t.Kind == trace.EventRecord || t.Kind == trace.NotifyRecord {
+			s.events[t.Event] = true
+			continue
+		}
 		switch {
-		case t.Kind.Kernel():
+		case t.Op != 0: // a kernel, or a part of an operator of communication, its waits included
 			key.op = t.Op
 		case t.Kind == trace.Memcpy:
 			key.dir = t.Dir
-		case t.Kind == trace.EventRecord || t.Kind == trace.NotifyRecord:
-			s.events[t.Event] = true
-			continue
 		default:
 			continue
 		}
 		x := s.ops[key]
 		if x == nil {
 			x = &OpTime{Type: "copy " + t.Dir.String()}
-			if t.Kind.Kernel() {
+			if t.Op != 0 {
 				x.Type = s.strings(t.Op)
 			}
 			s.ops[key] = x
 		}
 		x.Count++
 		x.TimeNs += t.End - t.Start
+	}
+}
+
+// collectives counts operators of communication, not the tasks that each of them became: those outside of branches, whose
+// number is known.
+func (s *summary) collectives(models []*Model, iterations int) {
+	n := map[string]int{}
+	for _, m := range models {
+		for i := range m.Plan.Steps {
+			if x := &m.Plan.Steps[i]; x.Kind == plan.Communicate {
+				n[x.Op] += iterations
+			} else if x.Communicates() {
+				return
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.ops {
+		if n[x.Type] > 0 {
+			x.Count = n[x.Type]
+		}
 	}
 }
 

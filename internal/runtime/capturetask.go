@@ -11,6 +11,7 @@ import (
 func (th *Thread) sink(l *lane, t *sim.Task, args []uint64, c call) error {
 	th.port.Spend(c.ns)
 	n := node{task: *t, args: append([]uint64(nil), args...), replace: t.Kind.Kernel() && t.Args == 0}
+	th.title(&n.task)
 	if l.update != nil {
 		return th.sinkUpdate(l, n, c)
 	}

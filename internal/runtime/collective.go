@@ -15,12 +15,15 @@ type Comm struct {
 	ranks []rank
 	alg   Algorithm
 	pairs map[[2]int]*pair
+	sunk  bool  // its tasks go to models, see NewModelComm
+	kept  []Ptr // scratch memory that models hold the address of
 }
 
 // rank is one device of a group.
 type rank struct {
 	s       *Stream
-	aux     []*Stream // mesh: one more for each peer, which carries what goes there
+	aux     []*Stream     // mesh: one more for each peer, which carries what goes there
+	peers   []*SunkStream // the same of a model
 	scratch Ptr
 	room    int64
 }
@@ -66,12 +69,12 @@ func (th *Thread) NewComm(alg Algorithm, streams ...*Stream) (c *Comm, err error
 		c.ranks = append(c.ranks, rank{s: s})
 	}
 	err = th.eachRank(c, func(i int) error {
+		if err := th.reachPeers(c, i); err != nil {
+			return err
+		}
 		for j := range c.ranks {
 			if j == i {
 				continue
-			}
-			if err := th.EnablePeerAccess(c.ranks[j].s.dev.id, 0); err != nil {
-				return err
 			}
 			if alg == Mesh {
 				s, err := th.CreateStream(StreamConfig{Name: fmt.Sprintf("rank %d to %d", i, j), Priority: c.ranks[i].s.priority})
@@ -88,10 +91,24 @@ func (th *Thread) NewComm(alg Algorithm, streams ...*Stream) (c *Comm, err error
 	return c, err
 }
 
+// reachPeers lets the device of rank i reach the memory of the others.
+func (th *Thread) reachPeers(c *Comm, i int) error {
+	for j := range c.ranks {
+		if j == i {
+			continue
+		}
+		if err := th.EnablePeerAccess(c.ranks[j].s.dev.id, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Ranks is how many devices the group has.
 func (c *Comm) Ranks() int { return len(c.ranks) }
 
-// DestroyComm waits for the group's streams and frees what it holds (HcclCommDestroy).
+// DestroyComm waits for the group's streams and frees what it holds (HcclCommDestroy). Models that it is of must be
+// destroyed before.
 func (th *Thread) DestroyComm(c *Comm) error {
 	var first error
 	keep := func(err error) {
@@ -99,10 +116,15 @@ func (th *Thread) DestroyComm(c *Comm) error {
 			first = err
 		}
 	}
-	keep(th.eachRank(c, func(i int) error { return th.SynchronizeStream(c.ranks[i].s) }))
+	if !c.sunk {
+		keep(th.eachRank(c, func(i int) error { return th.SynchronizeStream(c.ranks[i].s) }))
+	}
+	for _, p := range c.kept {
+		keep(th.Free(p))
+	}
 	keep(th.eachRank(c, func(i int) error {
 		for _, s := range c.ranks[i].aux {
-			if s != nil {
+			if s != nil && !c.sunk {
 				keep(th.DestroyStream(s))
 			}
 		}
@@ -224,7 +246,11 @@ func (th *Thread) reserve(c *Comm, n int64) error {
 		if r.room >= n {
 			return nil
 		}
-		if r.scratch != 0 {
+		switch {
+		case r.scratch == 0:
+		case c.sunk: // tasks that are written already use it each time
+			c.kept = append(c.kept, r.scratch)
+		default:
 			if err = th.Free(r.scratch); err != nil {
 				return err
 			}

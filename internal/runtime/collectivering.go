@@ -224,6 +224,37 @@ func (th *Thread) Broadcast(c *Comm, buf []Ptr, count int64, t tensor.DType, roo
 // SendReceive copies bytes from a buffer of one rank to one of another, in the order of both streams (HcclSend and
 // HcclRecv).
 func (th *Thread) SendReceive(c *Comm, from, to int, src, dst Ptr, bytes int64) error {
+	if err := th.SendTo(c, from, to, src, dst, bytes); err != nil {
+		return err
+	}
+	return th.ReceiveFrom(c, from, to)
+}
+
+// SendTo is the sender's half of SendReceive, ReceiveFrom the receiver's.
+func (th *Thread) SendTo(c *Comm, from, to int, src, dst Ptr, bytes int64) error {
+	return th.half(c, from, to, from, bytes, func(p *pair, s *Stream) error {
+		if err := th.WaitNotify(p.ready, s, 0); err != nil {
+			return err
+		}
+		if err := th.MemcpyAsync(dst, src, bytes, s); err != nil {
+			return err
+		}
+		return th.RecordNotify(p.data[0], s)
+	})
+}
+
+// ReceiveFrom is described with SendTo.
+func (th *Thread) ReceiveFrom(c *Comm, from, to int) error {
+	return th.half(c, from, to, to, 0, func(p *pair, s *Stream) error {
+		if err := th.RecordNotify(p.ready, s); err != nil {
+			return err
+		}
+		return th.WaitNotify(p.data[0], s, 0)
+	})
+}
+
+// half checks one half of a send and submits it on rank r's stream.
+func (th *Thread) half(c *Comm, from, to, r int, bytes int64, f func(p *pair, s *Stream) error) error {
 	if c.pairs == nil || from < 0 || to < 0 || from == to || from >= len(c.ranks) || to >= len(c.ranks) || bytes < 0 {
 		return th.fail(InvalidParam, callCollective.name, "ranks or size of a send", "give two ranks of the group")
 	}
@@ -231,23 +262,8 @@ func (th *Thread) SendReceive(c *Comm, from, to int, src, dst Ptr, bytes int64) 
 	if err != nil {
 		return err
 	}
-	return th.eachRank(c, func(i int) error {
-		s := c.ranks[i].s
-		switch i {
-		case from:
-			if err := th.WaitNotify(p.ready, s, 0); err != nil {
-				return err
-			}
-			if err := th.MemcpyAsync(dst, src, bytes, s); err != nil {
-				return err
-			}
-			return th.RecordNotify(p.data[0], s)
-		case to:
-			if err := th.RecordNotify(p.ready, s); err != nil {
-				return err
-			}
-			return th.WaitNotify(p.data[0], s, 0)
-		}
-		return nil
-	})
+	old := th.ctx
+	defer th.setContext(old)
+	th.setContext(c.ranks[r].s.ctx)
+	return f(p, c.ranks[r].s)
 }

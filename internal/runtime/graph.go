@@ -34,7 +34,7 @@ type node struct {
 	to      *lane // that it switches to or activates
 	labels  []*Label
 	cond    *conditional
-	launch  int   // its number in a ModelBuilder,
+	launch  int   // its number in a ModelBuilder, from 1; 0: it has none,
 	lane    *lane // and where it is: node index of lane
 	index   int
 	replace bool // its arguments lie in a block of the model

@@ -43,7 +43,7 @@ func (s *SunkStream) add(t sim.Task) { s.l.add(node{task: t}) }
 // Launch adds a kernel launch and returns its number for SetArg.
 func (s *SunkStream) Launch(k *Kernel, args []uint64) int {
 	n := len(s.b.m.launches)
-	s.l.add(node{task: sim.Task{Kind: k.kind, Func: k.id}, args: args, replace: true, launch: n})
+	s.l.add(node{task: sim.Task{Kind: k.kind, Func: k.id}, args: args, replace: true, launch: n + 1})
 	s.b.m.launches = append(s.b.m.launches, nil)
 	return n
 }
@@ -55,7 +55,7 @@ func (s *SunkStream) Copy(name string, dst, src Ptr, n int64) int {
 		s.b.keep(err)
 	}
 	i := len(s.b.m.launches)
-	s.l.add(node{task: t, launch: i})
+	s.l.add(node{task: t, launch: i + 1})
 	s.b.m.launches = append(s.b.m.launches, nil)
 	return i
 }
@@ -156,9 +156,9 @@ func (b *ModelBuilder) Build(name string) (m *Model, err error) {
 	}
 	for _, l := range b.m.lanes {
 		for i := range l.nodes {
-			if n := &l.nodes[i]; n.replace || n.task.Kind == trace.Memcpy {
+			if n := &l.nodes[i]; n.launch > 0 {
 				n.lane, n.index = l, i
-				b.m.launches[n.launch] = n
+				b.m.launches[n.launch-1] = n
 			}
 		}
 	}

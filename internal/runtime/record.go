@@ -148,6 +148,13 @@ func (th *Thread) ResetEvent(e *Event, s *Stream) error {
 	return th.submit(s, &sim.Task{Kind: trace.EventReset, A: hw.ID()}, nil, callResetEvent)
 }
 
+// title gives a task that is no kernel and has no name the thread's label.
+func (th *Thread) title(t *sim.Task) {
+	if th.label != 0 && t.Name == 0 && !t.Kind.Kernel() {
+		t.Name, t.Blocks = th.label, uint32(th.operator)
+	}
+}
+
 // submit puts one task into a stream.
 func (th *Thread) submit(s *Stream, t *sim.Task, args []uint64, c call) error {
 	if l := s.lane.Load(); l != nil {
@@ -155,6 +162,7 @@ func (th *Thread) submit(s *Stream, t *sim.Task, args []uint64, c call) error {
 	}
 	start := th.port.Clock()
 	th.task = *t
+	th.title(&th.task)
 	pos, err := th.port.Submit(s.q, &th.task, args, c.ns)
 	if err != nil {
 		return th.blocked(c.name, nil, err)

@@ -342,6 +342,9 @@ func (m *Machine) record(q *Queue, end int64) {
 			r.Name = f.Name
 		}
 	}
+	if !d.kind().Kernel() {
+		r.Op = trace.StringID(d.blocks())
+	}
 	switch {
 	case q.blocks > 0:
 		r.Engine = trace.Engine(q.engine)

@@ -7,7 +7,7 @@ import "npu/internal/trace"
 //
 //	word 0  kind 8 | engine 8 | flags 16 | queue 16 | task id 16
 //	word 1  arrival: device ns at which its doorbell reaches the scheduler (0 in sunk programs)
-//	word 2  function 32 | block dim 32
+//	word 2  function 32 | block dim 32 (other kinds: the operator type that the task is a part of)
 //	word 3  host thread 16 | copy direction 8 | argument words 8 | name 32
 //	word 4  device address of the argument block
 //	word 5  A   word 6  B   word 7  C
@@ -63,7 +63,7 @@ type Task struct {
 	Engine  trace.Engine
 	Flags   uint16
 	Func    uint32 // kernel function, see Machine.Load
-	Blocks  uint32 // block dim; 0 takes the function's own
+	Blocks  uint32 // block dim, 0 takes the function's own; of other kinds the operator type that they are a part of
 	Dir     trace.Dir
 	Name    trace.StringID
 	Words   uint8 // argument words at Args, for reports of faults

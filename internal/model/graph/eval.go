@@ -80,6 +80,9 @@ func (e *evaluator) node(g *Graph, n *Node) ([]*tensor.Tensor, error) {
 			return nil, fmt.Errorf("input %d (%s) has no value", i, v.Name)
 		}
 	}
+	if IsCollective(n.Op) {
+		return nil, problem.Failedf("it communicates with other ranks: the host alone cannot compute it")
+	}
 	switch n.Op {
 	case OpGroup:
 		return e.group(n)

@@ -73,6 +73,9 @@ func (h *halver) graph(g *Graph) error {
 		if n.Op == "Cast" && n.Attrs.Int("to", 0) == int(onnxFloat) {
 			n.Attrs = withAttr(n.Attrs, "to", onnxHalf)
 		}
+		if n.Op == Receive && len(n.Out) == 1 && n.Out[0].DType == tensor.Float32 { // its sender sends halves too
+			n.Attrs = withAttr(n.Attrs, "dtype", onnxHalf)
+		}
 		if t := n.Attrs.Tensor("value"); t != nil && t.DType == tensor.Float32 {
 			half, err := h.narrow(t)
 			if err != nil {

@@ -113,6 +113,16 @@ func (w *inferrer) list(nodes []*Node, g *Graph) error {
 			}
 			continue
 		}
+		if IsCollective(n.Op) {
+			if blocked {
+				w.blockOutputs(n)
+			} else if err := w.collective(n); errors.Is(err, kernels.ErrUnsupported) {
+				w.block(n, err.Error())
+			} else if err != nil {
+				return fmt.Errorf("node %s (%s): %w", n.Name, n.Op, err)
+			}
+			continue
+		}
 		if _, ok := kernels.Lookup(n.Op); !ok && !(staticShape(n) && !blocked) {
 			reason := ""
 			if n.hasBodies() {

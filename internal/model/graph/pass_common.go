@@ -26,7 +26,7 @@ func mergeCommon(r *rewriter, n *Node) bool {
 			r.uses[v]--
 		}
 	}
-	if len(n.Out) != 1 || n.Out[0] == nil || n.hasBodies() || n.Op == OpFault || strings.HasPrefix(n.Op, "Random") || n.Op == "Bernoulli" || n.Op == "Multinomial" {
+	if len(n.Out) != 1 || n.Out[0] == nil || n.hasBodies() || n.Op == OpFault || IsCollective(n.Op) || strings.HasPrefix(n.Op, "Random") || n.Op == "Bernoulli" || n.Op == "Multinomial" {
 		return false
 	}
 	// A node of another branch may not run: equal nodes must be in the same graph.

@@ -34,7 +34,7 @@ func removeDead(g *Graph, live map[*Value]bool) int {
 	dead := 0
 	kept := make([]*Node, 0, len(g.Nodes))
 	for _, n := range slices.Backward(g.Nodes) {
-		wanted := n.Op == OpFault
+		wanted := n.Op == OpFault || IsCollective(n.Op)
 		for i, v := range n.Out {
 			switch {
 			case v == nil:

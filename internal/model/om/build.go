@@ -314,6 +314,14 @@ func (s *scope) op(o *OpDef) ([]val, error) {
 			return v, nil
 		}
 	}
+	if graph.IsCollective(o.Type) {
+		v, err := s.communicate(o)
+		if err == nil || len(o.Out) == 0 {
+			return v, err
+		}
+		s.b.out.Timed = append(s.b.out.Timed, fmt.Sprintf("%s (%s): %v", o.Name, o.Type, err))
+		return s.timed(&graph.Node{Name: s.b.unique(o.Name), Op: graph.OpGroup, Origin: o.origins(), Attrs: kernels.Attrs{"type": o.Type}}, o)
+	}
 	if alias(o) {
 		if v, err := s.alias(o); err == nil {
 			return v, nil

@@ -311,6 +311,11 @@ func (t *Task) encode() []byte {
 		b.bytes(n, s)
 	}
 	switch t.Type {
+	case TaskHCCL:
+		var s pb
+		s.int(8, max(t.OpIndex, 0))
+		s.str(9, t.Collective)
+		b.bytes(25, s)
 	case TaskMemcpy:
 		var s pb
 		s.varint(1, t.Dst)

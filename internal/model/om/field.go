@@ -24,6 +24,8 @@ func describe(o *OpDef, n *graph.Node) {
 		return out
 	}
 	switch n.Op {
+	case graph.AllReduce, graph.AllGather, graph.ReduceScatter, graph.Broadcast, graph.Send, graph.Receive:
+		describeCollective(o, n)
 	case "Conv", "FusedConv", "ConvTranspose", "MaxPool", "AveragePool":
 		windowField(o, n)
 	case "MatMul", "FusedMatMul", "Gemm":

@@ -3,6 +3,8 @@ package om
 import (
 	"fmt"
 	"slices"
+
+	"npu/internal/model/graph"
 )
 
 // branching says that an operator decides on the device what runs after it. Its arms write the same memory, which a
@@ -26,7 +28,14 @@ func (b *builder) wanted(def *GraphDef, ops []*OpDef) []*OpDef {
 		byName[o.Name] = o
 	}
 	live := map[*OpDef]bool{net: true}
-	for stack := []*OpDef{net}; len(stack) > 0; {
+	stack := []*OpDef{net}
+	for _, o := range ops {
+		if b.gear < 0 && graph.IsCollective(o.Type) { // other ranks wait for it
+			live[o] = true
+			stack = append(stack, o)
+		}
+	}
+	for len(stack) > 0 {
 		o := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		arm := 0

@@ -24,6 +24,7 @@ const (
 	TaskEventRecord  TaskType = 1
 	TaskEventWait    TaskType = 2
 	TaskKernelEx     TaskType = 5
+	TaskHCCL         TaskType = 6
 	TaskStreamSwitch TaskType = 7
 	TaskStreamActive TaskType = 8
 	TaskLabelSet     TaskType = 9
@@ -73,6 +74,8 @@ type Task struct {
 	So         string
 	// MEMCPY_ASYNC only.
 	Src, Dst, Count uint64
+	// HCCL only: the operator of communication.
+	Collective string
 
 	offset int
 }
@@ -117,7 +120,7 @@ func decodeTasks(w wire, limit int) (TaskHeader, []Task, error) {
 
 // opIndexField is where the sub-message of a task keeps the operator it belongs to.
 var opIndexField = map[int32]int32{
-	21: 4, 25: 8, 26: 1, 31: 6, 32: 1, 33: 1, 36: 1, 37: 1, 38: 1, 39: 1, 42: 1, 48: 1, 52: 1, 53: 1,
+	21: 4, 26: 1, 31: 6, 32: 1, 33: 1, 36: 1, 37: 1, 38: 1, 39: 1, 42: 1, 48: 1, 52: 1, 53: 1,
 }
 
 func decodeTask(f *field) (Task, error) {
@@ -145,6 +148,8 @@ func decodeTask(f *field) (Task, error) {
 			return x.u32(&t.Label)
 		case 20, 40:
 			return t.kernel(x)
+		case 25:
+			return t.collective(x)
 		case 31:
 			return t.memcpy(x)
 		}

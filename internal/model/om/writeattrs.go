@@ -26,6 +26,10 @@ func (s *graphWriter) attrs(o *OpDef, n *graph.Node, names []string, at Placed) 
 		o.Attrs.setBool("_no_task", true)
 		return nil
 	}
+	if graph.IsCollective(n.Op) {
+		o.Attrs.setStr("_ge_attr_op_kernel_lib_name", "ops_kernel_info_hccl")
+		return nil
+	}
 	o.Attrs.setInt("tvm_blockdim", int64(at.Blocks))
 	o.Attrs.setStr("_kernelname", s.w.kernel(at.Type, n))
 	o.Attrs.setStr("_ge_attr_op_kernel_lib_name", "npu")

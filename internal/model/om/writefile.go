@@ -31,6 +31,8 @@ func (w *writer) addTasks(g *Gear) {
 		switch t.Type {
 		case TaskLabelSet, TaskLabelGoto, TaskLabelSwitch:
 			x.Label = t.Label + w.labels
+		case TaskHCCL:
+			x.Collective = g.Nodes[t.Node].Type
 		case TaskKernel:
 			at := g.Nodes[t.Node]
 			x.KernelType, x.Kernel, x.BlockDim, x.ArgsSize = 2, t.Node, uint32(at.Blocks), uint32(8*len(t.Args))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"npu/internal/model/graph"
 )
 
 // Bounds that no real model comes near; they keep hostile files cheap.
@@ -201,8 +203,8 @@ func (d *decoder) node(up *message, f *field, at *where) (*rawNode, error) {
 		return nil, up.broken(off, fmt.Sprintf("%v %q has no op_type", at, n.name))
 	}
 	n.op = op
-	if domain = plainDomain(domain); domain != "" {
-		n.op = domain + "." + op
+	if domain = plainDomain(domain); domain != "" && !graph.IsCollective(op) {
+		n.op = domain + "." + op // operators of communication have no domain of their own: exporters put them into theirs
 	}
 	n.function = functionKey(domain, op, overload)
 	d.m.Ops[n.op]++

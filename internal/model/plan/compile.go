@@ -24,10 +24,12 @@ type compiler struct {
 	p       *Plan
 	values  map[*graph.Value]*storage
 	weights map[*tensor.Tensor]int // buffers of constants in their plain layout
+	uses    map[*graph.Value]int   // readers of the memory of a value, by root
 	step    int                    // running number of the next step
 }
 
 func (c *compiler) compile(g *graph.Graph) error {
+	c.count(g)
 	for i, v := range g.Inputs {
 		n, err := v.Shape.Bytes(v.DType)
 		if err != nil {
@@ -134,6 +136,8 @@ func (c *compiler) node(g *graph.Graph, n *graph.Node) ([]Step, error) {
 	switch {
 	case n.Op == "If":
 		return c.branch(n)
+	case graph.IsCollective(n.Op):
+		return c.collective(n)
 	case n.Op == graph.OpFault:
 		s := Step{Name: n.Name, Op: n.Op, Kernel: faultKernel(n.Attrs.Str("reason", "unreachable")), Workspace: absent, Control: true}
 		c.step++

@@ -31,6 +31,19 @@ func (b bitset) each(f func(int)) {
 	}
 }
 
+// Communicates says whether the step, or one in its branches, is of communication.
+func (s *Step) Communicates() bool {
+	some := func(list []Step) bool {
+		for i := range list {
+			if list[i].Communicates() {
+				return true
+			}
+		}
+		return false
+	}
+	return s.Kind == Communicate || some(s.Then) || some(s.Else)
+}
+
 // access is the buffers that a step, or the branches of one, reads and writes.
 func access(s *Step, read, write func(buffer int)) {
 	use := func(list []Operand, f func(int)) {
@@ -64,9 +77,16 @@ func (p *Plan) orderOf() *order {
 	for i := range writer {
 		writer[i] = -1
 	}
+	comm := -1 // the last step that communicates: ranks do that in one order
 	for i := range p.Steps {
 		var from []int
 		var wrote []int
+		if p.Steps[i].Communicates() {
+			if comm >= 0 {
+				from = append(from, comm)
+			}
+			comm = i
+		}
 		access(&p.Steps[i], func(b int) {
 			if w := writer[b]; w >= 0 && w != i {
 				from = append(from, w)

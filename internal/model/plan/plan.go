@@ -50,9 +50,10 @@ type StepKind uint8
 
 // Kinds of steps.
 const (
-	Launch StepKind = iota // run Kernel
-	Copy                   // In[0] to Out[0]
-	Branch                 // run Then if the int32 word at Cond is not 0, else Else
+	Launch      StepKind = iota // run Kernel
+	Copy                        // In[0] to Out[0]
+	Branch                      // run Then if the int32 word at Cond is not 0, else Else
+	Communicate                 // Comm, with the other ranks
 )
 
 // Step is one task, or a branch of tasks.
@@ -70,6 +71,9 @@ type Step struct {
 	Control    bool
 	Cond       Operand
 	Then, Else []Step
+	// Comm is what a step of communication does. Its operands lie in Features: other ranks write there too. Those that
+	// keep the shape, all-reduce and broadcast, work in place: In and Out are the same.
+	Comm *graph.Collective
 }
 
 // Weight is a resident buffer and how it is filled.
@@ -119,7 +123,7 @@ func padded(n int64) int64 { return ((n+31)/32*32 + Tail + Align - 1) / Align * 
 
 // Compile makes the plan of a graph. Shapes must be static (graph.Bind, graph.Infer).
 func Compile(g *graph.Graph) (*Plan, error) {
-	c := &compiler{p: &Plan{Name: g.Name}, values: map[*graph.Value]*storage{}, weights: map[*tensor.Tensor]int{}}
+	c := &compiler{p: &Plan{Name: g.Name}, values: map[*graph.Value]*storage{}, weights: map[*tensor.Tensor]int{}, uses: map[*graph.Value]int{}}
 	if err := c.compile(g); err != nil {
 		return nil, err
 	}

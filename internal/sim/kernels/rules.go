@@ -19,6 +19,9 @@ var onnxTypes = [...]tensor.DType{
 	23: tensor.Float4E2M1, 24: tensor.Float8E8M0, 25: tensor.Uint2, 26: tensor.Int2,
 }
 
+// ElementType is the type of an ONNX number (TensorProto.DataType).
+func ElementType(n int) (tensor.DType, error) { return onnxType(n) }
+
 // onnxType reads an element type given by its ONNX number.
 func onnxType(n int) (tensor.DType, error) {
 	if n <= 0 || n >= len(onnxTypes) || onnxTypes[n] == tensor.Undefined {
