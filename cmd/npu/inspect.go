@@ -14,15 +14,16 @@ import (
 
 type inspectOptions struct {
 	*app
-	file   string
-	json   bool
-	ops    bool
-	tasks  bool
-	memory bool
-	dot    bool
-	raw    bool
-	check  bool
-	shapes []string
+	file        string
+	json        bool
+	ops         bool
+	tasks       bool
+	memory      bool
+	dot         bool
+	raw         bool
+	check       bool
+	shapes      []string
+	streamCount string
 }
 
 func newInspectCmd(a *app) *cobra.Command {
@@ -58,6 +59,7 @@ For a model: inputs and outputs ready to paste, operators, and with --tasks and 
 	f.BoolVar(&o.dot, "dot", false, "print a model's graph for Graphviz")
 	f.BoolVar(&o.raw, "raw", false, "print the text form of a binary file")
 	f.BoolVar(&o.check, "check", false, "validate")
+	f.StringVar(&o.streamCount, "streams", "auto", "with --memory: streams for parallel branches, a number or auto")
 	f.StringArrayVar(&o.shapes, "shape", nil, "NAME=1x3x224x224: shape of a model's input (repeatable)")
 	return c
 }

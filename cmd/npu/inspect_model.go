@@ -12,6 +12,7 @@ import (
 	"npu/internal/model/graph"
 	"npu/internal/model/onnx"
 	"npu/internal/model/plan"
+	"npu/internal/sim/soc"
 	"npu/internal/trace"
 	"npu/internal/trace/stats"
 )
@@ -29,8 +30,8 @@ type modelInfo struct {
 	WeightsBytes int            `json:"weights_bytes"`
 	FileBytes    int            `json:"file_bytes"`
 	// With --tasks or --memory, which need all shapes.
-	Tasks       map[string]int `json:"tasks,omitempty"`
-	MemoryBytes *memoryInfo    `json:"memory_bytes,omitempty"`
+	Tasks       map[string]int    `json:"tasks,omitempty"`
+	MemoryBytes *model.MemoryPlan `json:"memory_bytes,omitempty"`
 }
 
 type portInfo struct {
@@ -39,12 +40,6 @@ type portInfo struct {
 	Shape  string `json:"shape"`
 	Format string `json:"format"`
 	Bytes  *int   `json:"bytes"`
-}
-
-type memoryInfo struct {
-	Weights    int64 `json:"weights"`
-	Features   int64 `json:"features"`
-	LowerBound int64 `json:"features_lower_bound"`
 }
 
 func inspectONNX(o *inspectOptions) error {
@@ -79,7 +74,9 @@ func inspectONNX(o *inspectOptions) error {
 		p = m.Plan
 		info.Tasks = map[string]int{}
 		countTasks(info.Tasks, p.Steps)
-		info.MemoryBytes = &memoryInfo{p.Memory.WeightBytes, p.Memory.FeatureBytes, p.Memory.LowerBound}
+		if info.MemoryBytes, err = o.memoryPlan(m); err != nil {
+			return err
+		}
 	}
 	if o.json {
 		return o.printJSON(info)
@@ -126,6 +123,8 @@ func countTasks(n map[string]int, steps []plan.Step) {
 		switch s := &steps[i]; s.Kind {
 		case plan.Launch:
 			n[s.Kernel.Core.String()]++
+		case plan.Communicate:
+			n[trace.Communication.String()]++
 		case plan.Copy:
 			n[trace.Memcpy.String()]++
 		case plan.Branch:
@@ -171,19 +170,52 @@ func (o *inspectOptions) printModel(info *modelInfo, p *plan.Plan) error {
 		w.steps(p.Steps, "  ")
 	}
 	if p != nil && o.memory {
-		m := p.Memory
 		w.printf("\nmemory plan\n")
-		w.line("weights", "%s resident", bytesText(m.WeightBytes))
-		over := 0.0
-		if m.LowerBound > 0 {
-			over = 100 * (float64(m.FeatureBytes)/float64(m.LowerBound) - 1)
-		}
-		w.line("features", "%s, lower bound %s (%.1f %% above it)", bytesText(m.FeatureBytes), bytesText(m.LowerBound), over)
+		w.memory(info.MemoryBytes)
 	}
 	if p != nil && o.check {
 		w.printf("\nvalid: every operator is supported, shapes agree\n")
 	}
 	return w.err
+}
+
+// memoryPlan plans a model's memory as running it does.
+func (o *inspectOptions) memoryPlan(m *model.Model) (*model.MemoryPlan, error) {
+	n, err := streamLimit(o.streamCount)
+	if err != nil {
+		return nil, err
+	}
+	name := m.Soc
+	if name == "" {
+		name = m.SocGuess
+	}
+	chip, err := soc.Lookup(name)
+	if err != nil {
+		chip, err = soc.Lookup(soc.Default)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := m.MemoryPlan(chip, n)
+	return &p, nil
+}
+
+// memory prints a plan against its lower bound.
+func (p *printer) memory(m *model.MemoryPlan) {
+	p.line("weights", "%s resident", bytesText(m.Weights))
+	p.line("features", "%s on one stream, %s", bytesText(m.Features), above(m.Features, m.LowerBound))
+	if m.Streams > 1 {
+		p.line("", "%s on %d streams, notifies between them %d, %s", bytesText(m.SpreadFeatures), m.Streams, m.Notifies, above(m.SpreadFeatures, m.SpreadLower))
+	}
+}
+
+// above says how far a plan lies above what it needs at least.
+func above(n, bound int64) string {
+	over := 0.0
+	if bound > 0 {
+		over = 100 * (float64(n)/float64(bound) - 1)
+	}
+	return fmt.Sprintf("lower bound %s (%.1f %% above it)", bytesText(bound), over)
 }
 
 // steps lists compiled tasks, branches indented.
@@ -193,6 +225,8 @@ func (p *printer) steps(steps []plan.Step, indent string) {
 		switch s.Kind {
 		case plan.Launch:
 			p.printf("%s%-16s %-22s %s\n", indent, s.Kernel.Core, s.Kernel.Type, s.Name)
+		case plan.Communicate:
+			p.printf("%s%-16s %-22s %s\n", indent, trace.Communication, s.Op, s.Name)
 		case plan.Copy:
 			p.printf("%s%-16s %-22s %s\n", indent, trace.Memcpy, "", s.Name)
 		case plan.Branch:

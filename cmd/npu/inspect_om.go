@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"npu/internal/model/graph"
+	"npu/internal/model"
 	"npu/internal/model/om"
 	"npu/internal/problem"
 	"npu/internal/tensor"
@@ -17,45 +18,47 @@ import (
 
 // omInfo is what "npu inspect --json" prints of an offline model.
 type omInfo struct {
-	Kind          string         `json:"kind"`
-	File          string         `json:"file"`
-	FileBytes     int            `json:"file_bytes"`
-	Name          string         `json:"name"`
-	Model         string         `json:"model"`
-	Soc           *string        `json:"soc"`
-	SocReason     string         `json:"soc_reason,omitempty"`
-	LoadsOn       []string       `json:"loads_on"`
-	Compiler      *string        `json:"compiler"`
-	CompilerNote  string         `json:"compiler_reason,omitempty"`
-	Toolkit       string         `json:"toolkit,omitempty"`
-	Framework     string         `json:"framework,omitempty"`
-	CommandLine   string         `json:"command_line,omitempty"`
-	Inputs        []omPort       `json:"inputs"`
-	Outputs       []omPort       `json:"outputs"`
-	Gears         *omGears       `json:"gears"`
-	Models        int            `json:"models"`
-	Dynamic       bool           `json:"dynamic_shape"`
-	HostEnv       string         `json:"host_env,omitempty"`
-	OppVersion    string         `json:"opp_version,omitempty"`
-	Streams       *int64         `json:"streams"`
-	Events        *int64         `json:"events"`
-	Labels        *int64         `json:"labels"`
-	Tasks         map[string]int `json:"tasks"`
-	Ops           map[string]int `json:"ops"`
-	FrameworkOps  map[string]int `json:"framework_ops,omitempty"`
-	Memory        *int64         `json:"memory_bytes"`
-	Weights       *int64         `json:"weights_bytes"`
-	ZeroCopy      *int64         `json:"zero_copy_bytes"`
-	UnknownReason string         `json:"unknown_reason,omitempty"`
-	Kernels       int            `json:"kernels"`
-	HostLibs      int            `json:"host_libraries"`
-	Partitions    []omPartition  `json:"partitions"`
-	Header        om.Header      `json:"header"`
-	Nested        []omNested     `json:"nested,omitempty"`
-	Notes         []string       `json:"notes"`
-	Graphs        []omGraph      `json:"graphs,omitempty"`      // --ops
-	TaskList      []omTask       `json:"task_list,omitempty"`   // --tasks
-	Plan          *om.MemoryUse  `json:"memory_plan,omitempty"` // --memory
+	Kind          string            `json:"kind"`
+	File          string            `json:"file"`
+	FileBytes     int               `json:"file_bytes"`
+	Name          string            `json:"name"`
+	Model         string            `json:"model"`
+	Soc           *string           `json:"soc"`
+	SocReason     string            `json:"soc_reason,omitempty"`
+	LoadsOn       []string          `json:"loads_on"`
+	Compiler      *string           `json:"compiler"`
+	CompilerNote  string            `json:"compiler_reason,omitempty"`
+	Toolkit       string            `json:"toolkit,omitempty"`
+	Framework     string            `json:"framework,omitempty"`
+	CommandLine   string            `json:"command_line,omitempty"`
+	Inputs        []omPort          `json:"inputs"`
+	Outputs       []omPort          `json:"outputs"`
+	Gears         *omGears          `json:"gears"`
+	Models        int               `json:"models"`
+	Dynamic       bool              `json:"dynamic_shape"`
+	HostEnv       string            `json:"host_env,omitempty"`
+	OppVersion    string            `json:"opp_version,omitempty"`
+	Streams       *int64            `json:"streams"`
+	Events        *int64            `json:"events"`
+	Labels        *int64            `json:"labels"`
+	Tasks         map[string]int    `json:"tasks"`
+	Ops           map[string]int    `json:"ops"`
+	FrameworkOps  map[string]int    `json:"framework_ops,omitempty"`
+	Memory        *int64            `json:"memory_bytes"`
+	Weights       *int64            `json:"weights_bytes"`
+	ZeroCopy      *int64            `json:"zero_copy_bytes"`
+	UnknownReason string            `json:"unknown_reason,omitempty"`
+	Kernels       int               `json:"kernels"`
+	HostLibs      int               `json:"host_libraries"`
+	Partitions    []omPartition     `json:"partitions"`
+	Header        om.Header         `json:"header"`
+	Nested        []omNested        `json:"nested,omitempty"`
+	Notes         []string          `json:"notes"`
+	Graphs        []omGraph         `json:"graphs,omitempty"`      // --ops
+	TaskList      []omTask          `json:"task_list,omitempty"`   // --tasks
+	Plan          *om.MemoryUse     `json:"memory_plan,omitempty"` // --memory: the file's own,
+	RunPlan       *model.MemoryPlan `json:"run_plan,omitempty"`    // and that of running it here
+	RunPlanReason string            `json:"run_plan_reason,omitempty"`
 }
 
 type omPort struct {
@@ -224,6 +227,22 @@ func (x *omInfo) details(m *om.Model, o *inspectOptions) {
 	}
 	if o.memory {
 		x.Plan = m.MemoryUse()
+		o.runPlan(x)
+	}
+}
+
+// runPlan plans the memory of running the file here.
+func (o *inspectOptions) runPlan(x *omInfo) {
+	shapes, err := model.ParseShapes(o.shapes)
+	var m *model.Model
+	if err == nil {
+		m, err = model.Open(o.file, model.Options{Shapes: shapes})
+	}
+	if err == nil {
+		x.RunPlan, err = o.memoryPlan(m)
+	}
+	if err != nil {
+		x.RunPlanReason = strings.TrimPrefix(err.Error(), o.file+": ")
 	}
 }
 
@@ -333,13 +352,19 @@ func (p *printer) lists(x *omInfo) {
 		p.printf("  %4d stream %-3d %-20s %s %s\n", i, t.Stream, t.Type, t.OpType, t.Op)
 	}
 	if u := x.Plan; u != nil {
-		p.printf("\nmemory plan\n")
-		over := 0.0
-		if u.LowerBound > 0 {
-			over = 100 * (float64(u.Features)/float64(u.LowerBound) - 1)
+		p.printf("\nmemory plan of its compiler\n")
+		if u.Tensors > 0 {
+			p.line("features", "%s, %s, busiest at %s", bytesText(u.Features), above(u.Features, u.LowerBound), u.Busiest)
+			p.line("tensors", "%d, %s without reuse", u.Tensors, bytesText(u.Total))
+		} else {
+			p.line("features", "none: no operator of the root graph makes a tensor of known size")
 		}
-		p.line("features", "%s, lower bound %s (%.1f %% above it), busiest at %s", bytesText(u.Features), bytesText(u.LowerBound), over, u.Busiest)
-		p.line("tensors", "%d, %s without reuse", u.Tensors, bytesText(u.Total))
+		p.printf("\nmemory plan of running it here\n")
+		if x.RunPlan != nil {
+			p.memory(x.RunPlan)
+		} else {
+			p.line("features", "none: %s", x.RunPlanReason)
+		}
 	}
 }
 

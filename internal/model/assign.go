@@ -33,6 +33,29 @@ func (m *Model) assign(chip *soc.Chip, o LoadOptions) *plan.Streams {
 	return s
 }
 
+// MemoryPlan is the memory of a model on one stream, and on as many as the loader spreads its branches over.
+type MemoryPlan struct {
+	Weights    int64 `json:"weights"`
+	Features   int64 `json:"features"`
+	LowerBound int64 `json:"features_lower_bound"`
+	// The same with parallel branches; Streams is 1 where the loader takes one.
+	Streams         int   `json:"streams"`
+	SpreadFeatures  int64 `json:"spread_features"`
+	SpreadLower     int64 `json:"spread_features_lower_bound"`
+	Notifies, Width int   `json:"-"` // between the streams, and how many steps could run at once
+}
+
+// MemoryPlan plans the memory as loading on that chip does; streams is LoadOptions.Streams.
+func (m *Model) MemoryPlan(chip *soc.Chip, streams int) MemoryPlan {
+	m.Plan.Assign(1)
+	x := m.Plan.Memory
+	p := MemoryPlan{Weights: x.WeightBytes, Features: x.FeatureBytes, LowerBound: x.LowerBound}
+	s := m.assign(chip, LoadOptions{Mode: Sunk, Streams: streams})
+	p.Streams, p.Notifies, p.Width = len(s.Lanes), s.Notifies, s.Width
+	p.SpreadFeatures, p.SpreadLower = m.Plan.Memory.FeatureBytes, m.Plan.Memory.LowerBound
+	return p
+}
+
 // pays compares the time of the steps one after the other with what bounds them in parallel: the longest path through
 // the data, and the work of each kind of core.
 func pays(p *plan.Plan, chip *soc.Chip) bool {
