@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"npu/internal/model/graph"
 	"npu/internal/model"
+	"npu/internal/model/graph"
 	"npu/internal/model/om"
 	"npu/internal/problem"
 	"npu/internal/tensor"

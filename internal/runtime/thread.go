@@ -9,24 +9,25 @@ import (
 
 // Thread is a host thread: a clock, the current context with its stack, the last error. It belongs to one goroutine.
 type Thread struct {
-	rt              *Runtime
-	port            *sim.Port
-	ctx             *Context
-	open            *Context // ctx, where a submission needs no further checks; else nil
-	stack           []*Context
-	failed          []failure // contexts that this thread knows to have failed
-	inside          bool      // runs user code for the runtime: most calls are forbidden
-	last            *Error
-	recent          []*Error
-	spans           []hostSpan
-	copyQ           *Stream // hidden stream of synchronous copies
-	stage           HostMem // pinned memory that copies of pageable memory go through
-	mem             *memoryCall
-	cache           *threadCache // of open, or nil
-	caches          []*threadCache
-	report          atomic.Pointer[reporter]
-	mode            CaptureMode    // which captures forbid its unsafe calls
-	task            sim.Task       // scratch of launches, so that they allocate nothing
+	rt     *Runtime
+	port   *sim.Port
+	ctx    *Context
+	open   *Context // ctx, where a submission needs no further checks; else nil
+	stack  []*Context
+	failed []failure // contexts that this thread knows to have failed
+	inside bool      // runs user code for the runtime: most calls are forbidden
+	last   *Error
+	recent []*Error
+	spans  []hostSpan
+	copyQ  *Stream // hidden stream of synchronous copies
+	stage  HostMem // pinned memory that copies of pageable memory go through
+	mem    *memoryCall
+	cache  *threadCache // of open, or nil
+	caches []*threadCache
+	report atomic.Pointer[reporter]
+	mode   CaptureMode // which captures forbid its unsafe calls
+	task   sim.Task    // scratch of launches, so that they allocate nothing
+
 	label, operator trace.StringID // see Label
 }
 
