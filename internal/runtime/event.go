@@ -196,6 +196,7 @@ func (th *Thread) DestroyEvent(e *Event) (err error) {
 	err = th.port.Call(func() {
 		d := e.dev
 		d.rt.handles.remove(e.handle)
+		d.rt.hostMem.order.dropEvent(e)
 		if hw := e.hw.Load(); hw != nil {
 			if e.kind != flagEvent {
 				d.unhold(e)

@@ -255,3 +255,39 @@ func TestMalloc_allocatesNothing(t *testing.T) {
 	r.ok(r.SynchronizeStream(s), r.DestroyStream(s))
 	r.clean()
 }
+
+// Neither do the calls of stream-ordered pools, also when they cut blocks and join them again; and what is known of
+// events and streams ends with them.
+func TestPool_allocatesNothing(t *testing.T) {
+	r := newRig(t, Config{})
+	p := must[*StreamPool](t)(r.CreatePool(0))
+	r.ok(r.SetPoolAttribute(p, PoolReleaseThreshold, 1<<30))
+	a, b := r.stream(), r.stream()
+	e := must[*Event](t)(r.CreateEvent())
+	turn := func() {
+		big, err := r.PoolMalloc(p, 4*page, a)
+		if err == nil {
+			err = r.PoolFree(big, a)
+		}
+		one, err1 := r.PoolMalloc(p, page, a)
+		two, err2 := r.PoolMalloc(p, 2*page, a)
+		for _, x := range []error{err, err1, err2, r.PoolFree(one, a), r.RecordEvent(e, a), r.PoolFree(two, a), r.WaitEvent(b, e)} {
+			if x != nil {
+				t.Fatal(x)
+			}
+		}
+	}
+	turn()
+	if n := testing.AllocsPerRun(200, turn); n != 0 {
+		t.Errorf("%v allocations for three pairs", n)
+	}
+	order := &r.rt.hostMem.order
+	if len(order.events) != 1 || len(order.ahead) != 1 {
+		t.Errorf("order of %d events and %d streams is known, want one each", len(order.events), len(order.ahead))
+	}
+	r.ok(r.SynchronizeDevice(), r.DestroyEvent(e), r.DestroyStream(a), r.DestroyStream(b), r.DestroyPool(p))
+	if len(order.events)+len(order.ahead) != 0 {
+		t.Errorf("%d events and %d streams are remembered", len(order.events), len(order.ahead))
+	}
+	r.clean()
+}

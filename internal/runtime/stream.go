@@ -169,6 +169,7 @@ func (s *Stream) remove() {
 	s.open.Store(nil)
 	d := s.dev
 	d.overflow.forget(s.id)
+	d.rt.hostMem.order.dropStream(s)
 	d.rt.machine.DropQueue(s.q)
 	if s.args != 0 {
 		d.memory.release(s.args)

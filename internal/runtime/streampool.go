@@ -41,6 +41,7 @@ type StreamPool struct {
 
 	// Under Port.Call.
 	blocks    []*poolBlock // by address
+	spare     []*poolBlock // records for the next blocks
 	switches  [4]bool
 	threshold uint64
 	reserved  uint64
@@ -138,122 +139,6 @@ func (th *Thread) onPool(p *StreamPool, c call, f func(m *memory) (Code, string)
 	return th.blocked(c.name, nil, err)
 }
 
-// PoolMalloc takes n bytes, rounded up to 2 MiB, for tasks of stream s from here on (aclrtMemPoolMallocAsync).
-func (th *Thread) PoolMalloc(p *StreamPool, n int64, s *Stream) (addr Ptr, err error) {
-	s, err = th.use(s, callPoolMalloc)
-	if err != nil {
-		return 0, err
-	}
-	if n <= 0 {
-		return 0, th.fail(ACLInvalidParam, callPoolMalloc.name, fmt.Sprintf("size %d", n), "ask for at least one byte")
-	}
-	size := (uint64(n) + sim.Page - 1) &^ (sim.Page - 1)
-	var wait *Stream
-	err = th.onPool(p, callPoolMalloc, func(m *memory) (Code, string) {
-		if s.dev != p.d {
-			return InvalidParam, fmt.Sprintf("the pool is of device %d, the stream of device %d", p.d.id, s.dev.id)
-		}
-		b := p.idle(size, s, th.rt)
-		if b == nil && p.switches[ReuseInternalWaits] {
-			if b = p.best(size, func(b *poolBlock) bool { return b.by == th && b.freed.open.Load() == th.ctx }); b != nil {
-				wait = b.freed
-			}
-		}
-		if b == nil {
-			b = p.grow(size, s)
-		}
-		if b == nil {
-			return OutOfMemory, fmt.Sprintf("asked for %d bytes: the pool has %d of %d in use, the device's largest free block is %d", size, p.used, p.size, m.pool.Stats().LargestFree)
-		}
-		p.split(b, size)
-		b.busy = true
-		p.used += b.bytes
-		p.usedH = max(p.usedH, p.used)
-		addr = Ptr(b.addr)
-		return 0, ""
-	})
-	if err == nil && wait != nil {
-		if err = th.waitFor(wait, s); err != nil {
-			_ = th.PoolFree(addr, s) // the stream's own error comes first
-			return 0, err
-		}
-	}
-	return addr, err
-}
-
-// waitFor makes stream s wait for what is on stream o by now.
-func (th *Thread) waitFor(o, s *Stream) error {
-	e, err := th.CreateEventExWithFlag(EventSync)
-	if err != nil {
-		return err
-	}
-	if err = th.RecordEvent(e, o); err == nil {
-		err = th.WaitEvent(s, e)
-	}
-	if e := th.DestroyEvent(e); err == nil {
-		err = e
-	}
-	return err
-}
-
-// PoolFree gives a block back in the order of stream s (aclrtMemPoolFreeAsync). Memory that is of no pool is freed when
-// what is on the stream by now has passed.
-func (th *Thread) PoolFree(addr Ptr, s *Stream) (err error) {
-	s, err = th.use(s, callPoolFree)
-	if err != nil {
-		return err
-	}
-	if addr == 0 {
-		return th.fail(ACLInvalidParam, callPoolFree.name, "pointer is null", "")
-	}
-	at := s.q.Submitted()
-	ok, twice := false, false
-	t := th.begin(callPoolFree)
-	defer func() { th.end(callPoolFree, t, err) }()
-	err = th.port.Call(func() {
-		for _, d := range th.rt.devices {
-			for _, p := range d.memory.pools {
-				if b := p.block(uint64(addr)); b != nil {
-					if twice = !b.busy; !twice {
-						p.release(b, s, at, th)
-						ok = true
-					}
-					return
-				}
-			}
-			if _, known := d.memory.pool.At(uint64(addr)); known {
-				if th.freed(addr) {
-					return
-				}
-				th.forget(addr)
-				ok = d.memory.freeBehind(uint64(addr), s.q, at)
-				return
-			}
-		}
-	})
-	if err == nil && !ok {
-		code, what := Internal, "is no block of a pool"
-		if twice {
-			what = "is freed already"
-		}
-		return th.fail(code, callPoolFree.name, fmt.Sprintf("0x%x %s", uint64(addr), what), "free each block once")
-	}
-	return th.blocked(callPoolFree.name, nil, err)
-}
-
-// freeBehind frees a block when a queue has passed a position.
-func (m *memory) freeBehind(addr uint64, q *sim.Queue, pos uint64) bool {
-	if _, ok := m.pool.Leave(addr); !ok {
-		return false
-	}
-	f := m.frees.batch()
-	f.addrs = append(f.addrs, addr)
-	f.after = append(f.after, ringPosition{q, pos})
-	m.frees.add(f)
-	m.reclaim()
-	return true
-}
-
 // TrimPool gives idle memory back until no more than keep bytes are reserved (aclrtMemPoolTrimTo).
 func (th *Thread) TrimPool(p *StreamPool, keep int64) error {
 	return th.onPool(p, callPoolTrim, func(m *memory) (Code, string) {
@@ -317,12 +202,15 @@ func (p *StreamPool) takeSegments(size uint64, s *Stream) (uint64, bool) {
 
 // noteRecord and noteWait tell the pools what streams wait for.
 func (th *Thread) noteRecord(e *Event, s *Stream) {
-	pos := s.q.Submitted()
-	_ = th.port.Call(func() { th.rt.hostMem.order.recorded(e, s, pos) }) // an interrupt is reported where the caller waits
+	c := th.poolCalls()
+	c.event, c.stream, c.at = e, s, s.q.Submitted()
+	_ = th.port.Call(c.recorded) // an interrupt is reported where the caller waits
 }
 
 func (th *Thread) noteWait(e *Event, s *Stream) {
-	_ = th.port.Call(func() { th.rt.hostMem.order.waited(e, s) })
+	c := th.poolCalls()
+	c.event, c.stream = e, s
+	_ = th.port.Call(c.waited)
 }
 
 // settlePools lets the pools of a device give idle memory back after a synchronisation.

@@ -61,16 +61,30 @@ func (p *StreamPool) grow(size uint64, s *Stream) *poolBlock {
 			return nil
 		}
 	}
-	b := &poolBlock{addr: a, bytes: size}
-	p.insert(b)
+	b := p.insert(poolBlock{addr: a, bytes: size})
 	p.reserved += size
 	p.reservedH = max(p.reservedH, p.reserved)
 	return b
 }
 
-func (p *StreamPool) insert(b *poolBlock) {
+func (p *StreamPool) insert(b poolBlock) *poolBlock {
 	i, _ := slices.BinarySearchFunc(p.blocks, b.addr, func(x *poolBlock, a uint64) int { return cmp.Compare(x.addr, a) })
-	p.blocks = slices.Insert(p.blocks, i, b)
+	var x *poolBlock
+	if n := len(p.spare); n > 0 {
+		x = p.spare[n-1]
+		p.spare = p.spare[:n-1]
+	} else {
+		x = new(poolBlock)
+	}
+	*x = b
+	p.blocks = slices.Insert(p.blocks, i, x)
+	return x
+}
+
+// remove forgets block i.
+func (p *StreamPool) remove(i int) {
+	p.spare = append(p.spare, p.blocks[i])
+	p.blocks = slices.Delete(p.blocks, i, i+1)
 }
 
 // split leaves size bytes in b; the rest becomes an idle block of the same past.
@@ -81,7 +95,7 @@ func (p *StreamPool) split(b *poolBlock, size uint64) {
 	rest := *b
 	rest.addr, rest.bytes = b.addr+size, b.bytes-size
 	b.bytes = size
-	p.insert(&rest)
+	p.insert(rest)
 }
 
 // release makes b idle behind a position of stream s, and joins it with neighbours that were freed at the same point.
@@ -94,11 +108,11 @@ func (p *StreamPool) release(b *poolBlock, s *Stream, at uint64, by *Thread) {
 	}
 	if i+1 < len(p.blocks) && join(b, p.blocks[i+1]) {
 		b.bytes += p.blocks[i+1].bytes
-		p.blocks = slices.Delete(p.blocks, i+1, i+2)
+		p.remove(i + 1)
 	}
 	if i > 0 && join(p.blocks[i-1], b) {
 		p.blocks[i-1].bytes += b.bytes
-		p.blocks = slices.Delete(p.blocks, i, i+1)
+		p.remove(i)
 	}
 }
 
@@ -121,8 +135,9 @@ func (p *StreamPool) trim(keep uint64) {
 // drop gives a block back to the device.
 func (p *StreamPool) drop(b *poolBlock) {
 	p.reserved -= b.bytes
-	p.blocks = slices.DeleteFunc(p.blocks, func(x *poolBlock) bool { return x == b })
-	p.d.memory.release(b.addr)
+	addr := b.addr
+	p.remove(slices.Index(p.blocks, b))
+	p.d.memory.release(addr)
 }
 
 // trimPools gives back what the device's pools have idle, since memory is short.
@@ -145,7 +160,7 @@ func (m *memory) freePooled(addr uint64) bool {
 		if b := p.block(addr); b != nil && b.busy {
 			p.used -= b.bytes
 			p.reserved -= b.bytes
-			p.blocks = slices.DeleteFunc(p.blocks, func(x *poolBlock) bool { return x == b })
+			p.remove(slices.Index(p.blocks, b))
 			return m.freeLater(addr, p.d)
 		}
 	}
@@ -168,11 +183,16 @@ func (w *streamOrder) recorded(e *Event, s *Stream, pos uint64) {
 	if w.events == nil {
 		w.events, w.ahead = map[*Event]map[*Stream]uint64{}, map[*Stream]map[*Stream]uint64{}
 	}
-	m := map[*Stream]uint64{s: pos}
+	m := w.events[e]
+	if m == nil {
+		m = map[*Stream]uint64{}
+		w.events[e] = m
+	}
+	clear(m)
+	m[s] = pos
 	for o, p := range w.ahead[s] {
 		m[o] = p
 	}
-	w.events[e] = m
 }
 
 // waited notes that s waits for e.
@@ -190,5 +210,18 @@ func (w *streamOrder) waited(e *Event, s *Stream) {
 		if o != s {
 			k[o] = max(k[o], p)
 		}
+	}
+}
+
+// dropEvent and dropStream forget what is known of an object that ends.
+func (w *streamOrder) dropEvent(e *Event) { delete(w.events, e) }
+
+func (w *streamOrder) dropStream(s *Stream) {
+	delete(w.ahead, s)
+	for _, m := range w.ahead {
+		delete(m, s)
+	}
+	for _, m := range w.events {
+		delete(m, s)
 	}
 }

@@ -22,6 +22,7 @@ type Thread struct {
 	copyQ  *Stream // hidden stream of synchronous copies
 	stage  HostMem // pinned memory that copies of pageable memory go through
 	mem    *memoryCall
+	pooled *poolCall
 	cache  *threadCache // of open, or nil
 	caches []*threadCache
 	report atomic.Pointer[reporter]
