@@ -44,6 +44,14 @@ func (t *Tables) Intern(s string) StringID {
 	return id
 }
 
+// Text is the string of id; empty for ids that name nothing.
+func (t *Tables) Text(id StringID) string {
+	if int(id) < len(t.strings) {
+		return t.strings[id]
+	}
+	return ""
+}
+
 // AddAccount gives the row of a for Task.Acct; equal accounts share one, and the empty account is row 0.
 func (t *Tables) AddAccount(a Account) uint32 {
 	if row, ok := t.rows[a]; ok {

@@ -36,12 +36,14 @@ type Source struct {
 	Format     string           // npt, msprof, ...; run for a trace recorded by this process
 	Ranks      int              // communication ranks whose data is here; 0 when the source knows none
 	Missing    []string         // what the source should have had and has not, one sentence each
+	Notes      []string         // what the reader did that is worth telling, one sentence each
 	Hints      []string         // what the source cannot tell, and how to collect it the next time
 	BadRecords int64            // records that could not be read
 	Records    map[string]int64 // how many records of each kind the source holds, by the source's own name
 	Devices    []SourceDevice   // what the devices of the trace are in the source, by ID; empty when ID says it
 	Steps      []Step           // step times that the source itself computed
 	Totals     []Total          // sums by operator or call that the source itself computed, where it holds nothing else
+	Sheets     []Sheet          // tables that the source holds beside its tasks
 }
 
 // SourceDevice says what device ID of the trace is: devices of several ranks or hosts may have the same number.

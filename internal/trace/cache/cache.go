@@ -4,9 +4,10 @@
 package cache
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
+	"encoding/gob"
 	"fmt"
 	"io"
 	"io/fs"
@@ -38,7 +39,7 @@ func Default() Cache {
 }
 
 // version changes when readers make something else of the same files.
-const version = 1
+const version = 2
 
 // Key names the entry for path; empty when the input is not worth one.
 func (c *Cache) Key(path string) string {
@@ -89,12 +90,12 @@ func (c *Cache) Image(paths []string) string {
 // Get reads the entry key; nil when there is none, or none that can be read.
 func (c *Cache) Get(ctx context.Context, key string) *trace.Trace {
 	base := filepath.Join(c.Dir, key)
-	b, err := os.ReadFile(base + ".json")
+	b, err := os.ReadFile(base + ".gob")
 	if err != nil {
 		return nil
 	}
 	var source trace.Source
-	if err := json.Unmarshal(b, &source); err != nil {
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&source); err != nil {
 		return nil
 	}
 	f, err := os.Open(base + npt.Suffix)
@@ -128,15 +129,11 @@ func (c *Cache) Put(key string, t *trace.Trace) error {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return err
 	}
-	source, err := json.Marshal(t.Source)
-	if err != nil {
-		return err
-	}
 	base := filepath.Join(c.Dir, key)
 	if err := outfile.Write(base+npt.Suffix, func(w io.Writer) error { return npt.Write(w, t) }); err != nil {
 		return err
 	}
-	if err := outfile.Write(base+".json", func(w io.Writer) error { _, err := w.Write(source); return err }); err != nil {
+	if err := outfile.Write(base+".gob", func(w io.Writer) error { return gob.NewEncoder(w).Encode(&t.Source) }); err != nil {
 		return err
 	}
 	return c.Prune()

@@ -17,7 +17,8 @@ import (
 // directory reads all parts below path and makes one trace of them. Parts that cannot be read are named as missing.
 func directory(ctx context.Context, path string, o Options) (*trace.Trace, error) {
 	var notes []string
-	parts, err := find(path, deepest, func(s string) { notes = append(notes, s) })
+	f := finder{func(s string) { notes = append(notes, s) }, map[string]bool{}}
+	parts, err := f.find(path, deepest)
 	if err != nil {
 		return nil, problem.Mark(problem.Damaged, err)
 	}
@@ -44,7 +45,9 @@ func directory(ctx context.Context, path string, o Options) (*trace.Trace, error
 	if len(good) == 0 {
 		return nil, damage
 	}
+	said := o.align(good)
 	t := *merge.Traces(good)
+	t.Source.Notes = append(slices.Clip(t.Source.Notes), said...)
 	t.Source.Missing = append(slices.Clip(t.Source.Missing), notes...)
 	if len(good) > 1 {
 		t.Source.Records["parts"] = int64(len(good))

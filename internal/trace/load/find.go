@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,8 +12,10 @@ import (
 	"strings"
 
 	"npu/internal/trace"
+	"npu/internal/trace/merge"
 	"npu/internal/trace/msprof"
 	"npu/internal/trace/profcsv"
+	"npu/internal/trace/torchraw"
 )
 
 // part is a piece of a trace that is read on its own.
@@ -28,10 +29,22 @@ type part struct {
 // deepest is how far below the given directory data is looked for.
 const deepest = 6
 
+// finder looks for data below a directory.
+type finder struct {
+	note func(string)
+	seen map[string]bool // folders, by their places: links may lead in circles
+}
+
 // find lists what there is to read in and below dir, and notes what it leaves out. Where the same tasks lie there in several
 // forms, the one that says most is taken: analysis by torch_npu, else raw data, else a database, else JSON, else CSV.
-func find(dir string, depth int, note func(string)) ([]part, error) {
-	entries, err := os.ReadDir(dir)
+func (f *finder) find(dir string, depth int) ([]part, error) {
+	if place, err := filepath.EvalSymlinks(dir); err == nil {
+		if f.seen[place] {
+			return nil, nil
+		}
+		f.seen[place] = true
+	}
+	entries, err := list(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -40,32 +53,56 @@ func find(dir string, depth int, note func(string)) ([]part, error) {
 			return parts, nil
 		}
 	}
+	if torchraw.Is(dir) {
+		return f.neverAnalysed(dir, entries, depth)
+	}
 	if msprof.Is(dir) {
-		return []part{{dir, dir, msprof.Size(dir), func(ctx context.Context) (*trace.Trace, error) { return msprof.Read(ctx, dir) }}}, nil
+		read := func(ctx context.Context) (*trace.Trace, error) { return msprof.Read(ctx, dir) }
+		_, sides := sort(dir, entries)
+		return []part{{dir, dir, msprof.Size(dir), withSides(read, sides)}}, nil
 	}
 	if parts := exported(dir, entries); len(parts) > 0 {
 		return parts, nil
 	}
-	var all []part
+	return f.below(dir, entries, depth)
+}
+
+// below looks into the folders of dir.
+func (f *finder) below(dir string, entries []entry, depth int) (all []part, err error) {
 	rank := rankOf(dir)
 	for _, e := range entries {
-		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || e.Name() == "sqlite" || e.Name() == "mindstudio_profiler_log" {
+		if !e.dir || strings.HasPrefix(e.name, ".") || e.name == "sqlite" || e.name == "mindstudio_profiler_log" {
 			continue
 		}
 		if depth == 0 {
-			note("directories below " + dir + ", which lie too deep")
+			f.note("directories below " + dir + ", which lie too deep")
 			break
 		}
-		below, err := find(filepath.Join(dir, e.Name()), depth-1, note)
+		below, err := f.find(filepath.Join(dir, e.name), depth-1)
 		if rank >= 0 {
 			below = rankedParts(below, rank)
 		}
 		if err != nil {
-			note(filepath.Join(dir, e.Name()) + ": " + err.Error())
+			f.note(filepath.Join(dir, e.name) + ": " + err.Error())
 		}
 		all = append(all, below...)
 	}
 	return all, nil
+}
+
+// neverAnalysed takes what torch_npu left and nobody analysed: the framework's own records, and the device's beside them.
+func (f *finder) neverAnalysed(dir string, entries []entry, depth int) ([]part, error) {
+	parts, err := f.below(dir, entries, depth)
+	rank := rankOf(dir)
+	for i := range parts {
+		parts[i].group = dir
+	}
+	read := func(ctx context.Context) (*trace.Trace, error) { return torchraw.Read(ctx, dir) }
+	own := []part{{dir, dir, torchraw.Size(dir), read}}
+	if rank >= 0 {
+		own = rankedParts(own, rank)
+	}
+	return append(parts, own...), err
 }
 
 func isDir(path string) bool {
@@ -73,28 +110,38 @@ func isDir(path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// exported takes the files of dir and of its folders of exports.
-func exported(dir string, entries []fs.DirEntry) []part {
-	files := map[string][]string{}
-	add := func(dir string, entries []fs.DirEntry) {
+// exports is the folders of a PROF directory that hold what the exporters wrote.
+var exports = []string{"mindstudio_profiler_output", "timeline", "summary", "analyze"}
+
+// sort takes the files of dir and of its folders of exports by what they are. Sides are those that hold no tasks.
+func sort(dir string, entries []entry) (files map[string][]string, sides []string) {
+	files = map[string][]string{}
+	add := func(dir string, entries []entry, own bool) {
 		for _, e := range entries {
-			if c := class(e.Name()); c != "" && e.Type().IsRegular() {
-				files[c] = append(files[c], filepath.Join(dir, e.Name()))
+			c := class(e.name)
+			if c == "" && own && strings.HasSuffix(strings.TrimSuffix(e.name, ".gz"), ".csv") {
+				c = "side"
+			}
+			if c != "" && e.file {
+				files[c] = append(files[c], filepath.Join(dir, e.name))
 			}
 		}
 	}
-	add(dir, entries)
+	base := filepath.Base(dir)
+	add(dir, entries, base == "ASCEND_PROFILER_OUTPUT" || slices.Contains(exports, base))
 	for _, e := range entries {
-		if name := e.Name(); e.IsDir() && (name == "mindstudio_profiler_output" || name == "timeline" || name == "summary") {
-			if below, err := os.ReadDir(filepath.Join(dir, name)); err == nil {
-				add(filepath.Join(dir, name), below)
+		if e.dir && slices.Contains(exports, e.name) {
+			if below, err := list(filepath.Join(dir, e.name)); err == nil {
+				add(filepath.Join(dir, e.name), below, true)
 			}
 		}
 	}
-	var steps []part
-	for _, path := range files["steps"] {
-		steps = append(steps, plain(path, dir, nil, deviceOf(dir)))
-	}
+	return files, append(files["steps"], files["side"]...)
+}
+
+// exported takes the files of dir and of its folders of exports.
+func exported(dir string, entries []entry) []part {
+	files, sides := sort(dir, entries)
 	for _, c := range []string{"capture", "database", "json", "kernels", "tasks"} {
 		if len(files[c]) == 0 {
 			continue
@@ -107,27 +154,47 @@ func exported(dir string, entries []fs.DirEntry) []part {
 			}
 			parts = append(parts, plain(path, group, nil, deviceOf(dir)))
 		}
-		return append(parts, steps...)
+		if c == "json" && len(files["kernels"]) > 0 && !strings.HasPrefix(filepath.Base(files["kernels"][0]), "kernel_details") {
+			sides = append(sides, files["kernels"]...) // counters and shapes, which timelines leave out
+		}
+		parts[0].read = withSides(parts[0].read, sides)
+		return parts
 	}
-	return steps
+	var alone []part
+	for _, path := range sides {
+		alone = append(alone, plain(path, dir, nil, deviceOf(dir)))
+	}
+	return alone
 }
 
 // class is what a file name promises; empty for names that are not looked into.
 func class(name string) string {
+	name = strings.TrimSuffix(name, ".gz")
 	switch {
 	case strings.HasSuffix(name, ".npt"):
 		return "capture"
-	case strings.HasSuffix(name, ".db") && (strings.HasPrefix(name, "msprof") || strings.HasPrefix(name, "ascend_pytorch_profiler")):
+	case strings.HasSuffix(name, ".db") && (strings.HasPrefix(name, "msprof") || strings.HasPrefix(name, "ascend_pytorch_profiler") || strings.HasPrefix(name, "ascend_mindspore_profiler")):
 		return "database"
-	case name == "trace_view.json" || strings.HasPrefix(name, "msprof") && (strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".json.gz")) ||
-		strings.HasSuffix(name, ".trace.json") || strings.HasSuffix(name, ".trace.json.gz"):
-		return "json"
-	case name == "kernel_details.csv" || strings.HasPrefix(name, "op_summary") && strings.HasSuffix(name, ".csv"):
-		return "kernels"
-	case strings.HasPrefix(name, "task_time") && strings.HasSuffix(name, ".csv"):
-		return "tasks"
-	case name == "step_trace_time.csv" || name == "cluster_step_trace_time.csv" || name == "analysis.db":
-		return "steps"
+	case name == "analysis.db" || name == "communication_analyzer.db" || name == "cluster_analysis.db":
+		return "side"
+	case strings.HasSuffix(name, ".json"):
+		switch {
+		case strings.HasPrefix(name, "communication") || strings.HasPrefix(name, "cluster_communication"):
+			return "side"
+		case name == "trace_view.json" || strings.HasPrefix(name, "msprof") && !strings.HasPrefix(name, "msprof_tx") || strings.HasSuffix(name, ".trace.json"):
+			return "json"
+		}
+	case strings.HasSuffix(name, ".csv"):
+		switch table := profcsv.TableName(name); {
+		case table == "kernel_details" || table == "op_summary":
+			return "kernels"
+		case table == "task_time":
+			return "tasks"
+		case table == "step_trace_time" || table == "cluster_step_trace_time":
+			return "steps"
+		case profcsv.Module(table):
+			return "side"
+		}
 	}
 	return ""
 }
@@ -154,23 +221,24 @@ var profilerInfo = regexp.MustCompile(`^profiler_info(?:_(\d{1,8}))?\.json$`)
 
 // torch takes the analysed output of one rank. The table of kernels adds types and counters to the timeline.
 func torch(dir, out string) []part {
-	entries, err := os.ReadDir(out)
+	entries, err := list(out)
 	if err != nil {
 		return nil
 	}
+	files, sides := sort(out, entries)
 	parts := exported(out, entries)
-	rank := rankOf(dir)
 	for i := range parts {
 		p := &parts[i]
 		p.group = dir
-		read := p.read
-		kernels := filepath.Join(out, "kernel_details.csv")
-		if filepath.Base(p.path) == "trace_view.json" {
-			read = func(ctx context.Context) (*trace.Trace, error) { return withDetails(ctx, p.path, kernels) }
+		if base := filepath.Base(p.path); len(files["json"]) > 0 && strings.HasPrefix(base, "trace_view.json") && len(files["kernels"]) > 0 {
+			read := func(ctx context.Context) (*trace.Trace, error) { return withDetails(ctx, p.path, files["kernels"][0]) }
+			if i == 0 {
+				read = withSides(read, sides)
+			}
+			p.read = read
 		}
-		p.read = read
 	}
-	if rank >= 0 {
+	if rank := rankOf(dir); rank >= 0 {
 		return rankedParts(parts, rank)
 	}
 	return parts
@@ -191,14 +259,34 @@ func rankedParts(parts []part, rank int) []part {
 	return parts
 }
 
+// withDetails reads a timeline with what the table of kernels says of its tasks.
 func withDetails(ctx context.Context, path, kernels string) (*trace.Trace, error) {
-	in, err := os.Open(kernels)
+	in, err := openAny(kernels)
 	if err != nil {
 		return file(ctx, path, nil, 0)
 	}
 	defer in.Close()
-	more, _ := profcsv.Details(ctx, in)
-	return file(ctx, path, more, 0)
+	more, table, damage := profcsv.Details(ctx, in)
+	t, err := file(ctx, path, more, 0)
+	if t == nil || table == nil {
+		return t, err
+	}
+	if device, known := onlyDevice(t); known {
+		for i := range table.Source.Sheets {
+			if c := table.Source.Sheets[i].Column("device"); c != nil {
+				for k := range c.Int {
+					c.Int[k] = int64(device)
+				}
+			}
+		}
+	}
+	tables := trace.NewRecorder()
+	tables.SetSource(trace.Source{Sheets: table.Source.Sheets, BadRecords: table.Source.BadRecords})
+	out := *merge.Attach(t, tables.Finish())
+	if damage != nil {
+		out.Source.Missing = append(out.Source.Missing, named(kernels, damage).Error())
+	}
+	return &out, err
 }
 
 // rankOf is the rank that profiler_info names; -1 when nothing does.
@@ -237,6 +325,15 @@ func ranked(t *trace.Trace, rank int) *trace.Trace {
 	}
 	slices.SortFunc(out.Source.Devices, func(a, b trace.SourceDevice) int { return cmp.Compare(a.ID, b.ID) })
 	out.Source.Ranks = 1
+	for i := range out.Source.Sheets {
+		if c := out.Source.Sheets[i].Column("rank"); c != nil && c.Type == trace.ColumnInt {
+			for k, v := range c.Int {
+				if v == trace.NoInt {
+					c.Int[k] = int64(rank)
+				}
+			}
+		}
+	}
 	for i := range out.Source.Steps {
 		if s := &out.Source.Steps[i]; s.Type == "rank" && s.Index == "" {
 			s.Index = strconv.Itoa(rank)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -19,6 +20,7 @@ import (
 	"npu/internal/trace/cache"
 	"npu/internal/trace/merge"
 	"npu/internal/trace/npt"
+	"npu/internal/trace/profcomm"
 	"npu/internal/trace/profcsv"
 	"npu/internal/trace/profdb"
 	"npu/internal/trace/timeline"
@@ -36,6 +38,17 @@ type Options struct {
 	Tap func(rows []trace.Task)
 
 	Cache cache.Cache // keeps what took long to read; without a Dir nothing is kept
+
+	Align bool       // bring the clocks of several parts together, and say so in the trace's notes
+	Mode  merge.Mode // how
+}
+
+// align sets the shifts of parts when that was asked for, and says what it did.
+func (o *Options) align(parts []merge.Part) []string {
+	if !o.Align {
+		return nil
+	}
+	return merge.Align(parts, o.Mode)
 }
 
 // Read reads the trace at path. When it is damaged, both what could be read and a problem.Damaged error are given; the trace
@@ -46,7 +59,7 @@ func Read(ctx context.Context, path string, o Options) (*trace.Trace, error) {
 		return nil, problem.Mark(problem.Damaged, err)
 	}
 	key := ""
-	if !strings.HasSuffix(path, npt.Suffix) {
+	if !strings.HasSuffix(path, npt.Suffix) && !o.Align { // an entry holds times as they are
 		key = o.Cache.Key(path)
 	}
 	if key != "" {
@@ -103,7 +116,10 @@ func Paths(ctx context.Context, paths []string, o Options) (*trace.Trace, error)
 	if len(parts) == 0 {
 		return nil, errors.Join(errs...)
 	}
-	return merge.Traces(parts), errors.Join(errs...)
+	said := o.align(parts)
+	t := *merge.Traces(parts)
+	t.Source.Notes = append(slices.Clip(t.Source.Notes), said...)
+	return &t, errors.Join(errs...)
 }
 
 // details is what a second file says of tasks; see timeline.Options.
@@ -116,7 +132,7 @@ func file(ctx context.Context, path string, more details, device uint16) (*trace
 		return nil, problem.Mark(problem.Damaged, err)
 	}
 	defer f.Close()
-	var buf [512]byte
+	var buf [4096]byte
 	n, err := io.ReadFull(f, buf[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, problem.Damagedf("read %s: %w", path, err)
@@ -137,6 +153,15 @@ func file(ctx context.Context, path string, more details, device uint16) (*trace
 	}
 	switch look(head) {
 	case isJSON:
+		if profcomm.Sniff(head) {
+			in, err := openText(path, packed)
+			if err != nil {
+				return nil, problem.Damagedf("%s: %w", path, err)
+			}
+			defer in.Close()
+			t, err := profcomm.Read(ctx, in)
+			return t, named(path, err)
+		}
 		t, err := timeline.Read(ctx, func() (io.ReadCloser, error) { return openText(path, packed) }, timeline.Options{Device: device, Details: more})
 		return t, named(path, err)
 	case isText:
@@ -145,10 +170,19 @@ func file(ctx context.Context, path string, more details, device uint16) (*trace
 			return nil, problem.Damagedf("%s: %w", path, err)
 		}
 		defer in.Close()
-		t, err := profcsv.Read(ctx, in)
+		t, err := profcsv.Read(ctx, in, profcsv.Options{Name: tableOf(path), Device: device})
 		return t, named(path, err)
 	}
 	return nil, problem.Damagedf("%s is no trace: it %s; expected an .npt capture, a PROF_* directory, Chrome trace JSON, or an msprof or torch_npu CSV or database", path, looks(head, packed))
+}
+
+// tableOf is the name of the table in path, where its name or folder is of the vendor's tools.
+func tableOf(path string) string {
+	name := profcsv.TableName(path)
+	if dir := filepath.Base(filepath.Dir(path)); profcsv.Module(name) || dir == "ASCEND_PROFILER_OUTPUT" || slices.Contains(exports, dir) {
+		return name
+	}
+	return ""
 }
 
 func named(path string, err error) error {
@@ -188,7 +222,7 @@ func unpackHead(path string) (string, error) {
 		return "", err
 	}
 	defer in.Close()
-	var buf [512]byte
+	var buf [4096]byte
 	n, err := io.ReadFull(in, buf[:])
 	if n == 0 && err != nil && !errors.Is(err, io.EOF) {
 		return "", err
@@ -219,7 +253,7 @@ func look(head string) kind {
 // plausible says whether the first line could be the header of a table.
 func plausible(text string) bool {
 	line, _, _ := strings.Cut(text, "\n")
-	return strings.Contains(line, ",")
+	return strings.ContainsAny(line, ",\t;")
 }
 
 // looks says what a file that starts with head is, as far as a reader would want to know.

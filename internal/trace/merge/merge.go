@@ -106,6 +106,9 @@ func used(t *trace.Trace) []uint16 {
 	for _, s := range t.Streams {
 		seen[s.Device] = true
 	}
+	for _, d := range devicesOf(t) {
+		seen[d] = true
+	}
 	return slices.Sorted(maps.Keys(seen))
 }
 
@@ -228,6 +231,13 @@ func (m *merger) describe(p *Part) {
 	}
 	s.Hints = append(s.Hints, o.Hints...)
 	s.Steps = append(s.Steps, o.Steps...)
+	s.Notes = append(s.Notes, o.Notes...)
+	for i := range o.Sheets {
+		table := m.sheet(p.Group, &o.Sheets[i])
+		shiftSheet(table, p.Shift)
+		s.AddSheet(table)
+	}
+	s.Totals = append(s.Totals, o.Totals...)
 	s.BadRecords += o.BadRecords
 	for k, n := range o.Records {
 		s.Records[k] += n

@@ -1,8 +1,13 @@
 package msprof
 
 import (
+	"maps"
 	"math"
 	"math/bits"
+	"path/filepath"
+	"slices"
+
+	"npu/internal/trace/ascend"
 )
 
 // clock turns counts into nanoseconds: monotonic ones, and with the offset of the collection's start Unix ones.
@@ -72,4 +77,54 @@ func deviceClock(counterHz, cpuHz int64, host, dev map[string]int64) clock {
 		c.base += ns
 	}
 	return c
+}
+
+// Clock turns the counts of a host into Unix times.
+type Clock struct {
+	clock
+	offset int64
+}
+
+// NewClock makes the clock of a host whose counter of so many MHz stood at zero when the monotonic clock stood at base; offset
+// leads from there to Unix time. All times are nanoseconds.
+func NewClock(zero uint64, mhz string, base, offset int64) Clock {
+	return Clock{clock{zero: zero, hz: ascend.Frequency(mhz), base: base}, offset}
+}
+
+// HostClock is the clock of the host folder in dir; ok is false when it does not say.
+func HostClock(dir string) (c Clock, ok bool) {
+	host := filepath.Join(dir, "host")
+	var in info
+	var start stamps
+	if readJSON(host, &in, "info.json") != nil || readJSON(host, &start, "start_info") != nil {
+		return c, false
+	}
+	log, err := readPairs(host, "host_start.log")
+	if err != nil {
+		return c, false
+	}
+	hz := int64(0)
+	if len(in.CPU) > 0 {
+		hz = in.CPU[0].Frequency.hertz()
+	}
+	c.clock = hostClock(hz, log)
+	c.offset, ok = start.unixOffset()
+	return c, ok
+}
+
+// Unix is the time of a count; of a monotonic time in nanoseconds where counted is false.
+func (c *Clock) Unix(count uint64, counted bool) int64 {
+	if !counted {
+		return int64(count) + c.offset
+	}
+	return c.at(count) + c.offset
+}
+
+// FirstDevice is the smallest number of a device folder in dir.
+func FirstDevice(dir string) (n uint16, ok bool) {
+	_, devices, err := domains(dir)
+	if err != nil || len(devices) == 0 {
+		return 0, false
+	}
+	return uint16(slices.Min(slices.Collect(maps.Keys(devices)))), true
 }

@@ -23,6 +23,10 @@ type deviceData struct {
 	marks      []mark
 	values     []value
 	pmu        []count8
+	sums       []kernelSum
+	summed     []int32 // by task: place in sums plus one; nil without PMU records
+	ticks      []tick  // clock of the cores
+	stopped    bool    // the clock was reported as 0
 	plan       map[uint32]planned
 	iterations int64
 	hwts       bool
@@ -111,6 +115,7 @@ func (d *deviceData) read(ctx context.Context) error {
 	if !d.v6() {
 		d.batches()
 	}
+	d.sum()
 	return nil
 }
 
@@ -140,17 +145,6 @@ func (d *deviceData) describe() {
 	}
 	if !pmu {
 		d.out.Hints = append(d.out.Hints, "no PMU counters: collect with --ai-core=on --aic-metrics=PipeUtilization to see what bounds a kernel")
-	}
-	if pmu {
-		other := map[uint16]bool{}
-		for _, e := range append(events(d.sample.CubeEvents), events(d.sample.VectorEvents)...) {
-			if !hasPlace(e) {
-				other[e] = true
-			}
-		}
-		if len(other) > 0 {
-			d.out.Records["PMU events that are not shown"] = int64(len(other))
-		}
 	}
 	for kind, n := range d.unread("stars_soc.data", "hwts.data", "ts_track.data", "training_trace", "ffts_profile.data", "aicore.data", "aiVectorCore.data", "lpmFreqConv.data", "lpmInfoConv.data",
 		"Framework.host.vm.task_desc_info", "Framework.host.vm.graph_desc_info", "Framework.host.vm.point") {

@@ -41,12 +41,14 @@ func openFolder(path string) (folder, error) {
 		}
 		for _, e := range entries {
 			kind, s, ok := parseSlice(e.Name())
-			if !ok || !e.Type().IsRegular() {
+			if !ok {
 				continue
 			}
-			if info, err := e.Info(); err == nil {
-				s.size = info.Size()
+			info, err := os.Stat(filepath.Join(dir, e.Name())) // through links
+			if err != nil || !info.Mode().IsRegular() {
+				continue
 			}
+			s.size = info.Size()
 			s.path = filepath.Join(dir, e.Name())
 			f.kinds[kind] = append(f.kinds[kind], s)
 		}

@@ -56,6 +56,7 @@ type node struct {
 	name, op uint64
 	kind     uint32
 	blocks   uint32
+	mix      uint32 // blocks on the other kind of core of a MIX kernel
 	thread   uint32
 }
 
@@ -153,7 +154,7 @@ func (h *hostData) readNodes(ctx context.Context) error {
 		n := node{
 			thread: binary.LittleEndian.Uint32(rec[8:]), count: binary.LittleEndian.Uint64(rec[16:]),
 			name: binary.LittleEndian.Uint64(rec[24:]), kind: binary.LittleEndian.Uint32(rec[32:]), op: binary.LittleEndian.Uint64(rec[36:]),
-			blocks: blocks & 0xFFFF,
+			blocks: blocks & 0xFFFF, mix: (blocks & 0xFFFF) * (blocks >> 16),
 		}
 		h.nodes = append(h.nodes, n)
 	})

@@ -84,7 +84,11 @@ func (m *matcher) name(rec *trace.Recorder, hash uint64) trace.StringID {
 
 // record records the tasks of the device.
 func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
-	accounts := d.accounts()
+	var metrics *metricSheet
+	if d.sums != nil {
+		metrics = newMetricSheet(d)
+	}
+	cube, vector := events(d.sample.CubeEvents), events(d.sample.VectorEvents)
 	batch := make([]trace.Task, 0, 1024)
 	alone := int64(0)
 	for i := range d.tasks {
@@ -122,8 +126,16 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 		if k.Kind, k.Engine = kind, engine; kind == trace.Other {
 			k.Op = rec.Intern(what.word)
 		}
-		if accounts != nil && accounts[i] != (trace.Account{}) {
-			k.Acct = rec.AddAccount(accounts[i])
+		if d.summed != nil && d.summed[i] > 0 {
+			sum := &d.sums[d.summed[i]-1]
+			if a := sum.account(cube, vector, d.v6()); a != (trace.Account{}) {
+				k.Acct = rec.AddAccount(a)
+			}
+			mix := uint32(0)
+			if op := m.op(row); op != nil {
+				mix = op.mix
+			}
+			metrics.add(&k, sum, mix, rec.Text(k.Name), rec.Text(k.Op))
 		}
 		if batch = append(batch, k); len(batch) == cap(batch) {
 			rec.Tasks(batch)
@@ -131,6 +143,10 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 		}
 	}
 	rec.Tasks(batch)
+	d.out.AddSheet(metrics.sheet())
+	if metrics != nil && metrics.unknown > 0 {
+		d.out.Hints = append(d.out.Hints, "the number of blocks of some kernels was not recorded: their core times (aicore_time, aiv_time and times of pipes) are not known, cycles and ratios are")
+	}
 	if alone > 0 && m.host.found {
 		d.missing("the host's records of %d tasks, which go by their type on the device", alone)
 	}

@@ -42,9 +42,9 @@ func domains(dir string) (host string, devices map[int]string, err error) {
 	for _, e := range entries {
 		name := e.Name()
 		switch rest, isDevice := strings.CutPrefix(name, "device_"); {
-		case e.IsDir() && name == "host" && raw(filepath.Join(dir, name)):
+		case name == "host" && raw(filepath.Join(dir, name)):
 			host = filepath.Join(dir, name)
-		case e.IsDir() && isDevice && raw(filepath.Join(dir, name)):
+		case isDevice && raw(filepath.Join(dir, name)):
 			if n, err := strconv.Atoi(rest); err == nil && n >= 0 && n < 1<<16 {
 				devices[n] = filepath.Join(dir, name)
 			}
@@ -143,6 +143,9 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 		source.BadRecords += d.bad
 		source.Missing = append(source.Missing, d.out.Missing...)
 		source.Hints = append(source.Hints, d.out.Hints...)
+		for k := range d.out.Sheets {
+			source.AddSheet(&d.out.Sheets[k])
+		}
 		for kind, n := range d.out.Records {
 			source.Records[kind] += n
 		}

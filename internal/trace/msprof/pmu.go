@@ -1,8 +1,10 @@
 package msprof
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +16,7 @@ type count8 struct {
 	stream, id uint32
 	end        uint64
 	total      int64
-	counters   [8]int64
+	counters   [10]int64
 	vector     bool // counted on vector cores
 	block      bool // a block of the other core kind of a MIX kernel, or of a block trace
 }
@@ -41,6 +43,10 @@ func (d *deviceData) readStarsPMU(ctx context.Context) error {
 		}
 		g.see(uint8(head >> 6 & 15))
 		kind := head & 63
+		if kind == pmuRecordV6 {
+			d.pmu = append(d.pmu, v6Count(rec))
+			return
+		}
 		if kind != contextRecord && kind != blockRecord {
 			d.skipped++
 			return
@@ -53,7 +59,7 @@ func (d *deviceData) readStarsPMU(ctx context.Context) error {
 			ffts, part := rec[21]>>5, rec[16]
 			c.vector = ffts != 0 && (ffts != 4 || part != 0 && part != 6)
 		}
-		for i := range c.counters {
+		for i := range 8 {
 			c.counters[i] = int64(binary.LittleEndian.Uint64(rec[48+8*i:]))
 		}
 		d.pmu = append(d.pmu, c)
@@ -74,7 +80,7 @@ func (d *deviceData) readCorePMU(ctx context.Context) error {
 				vector: kind != "aicore.data", id: uint32(binary.LittleEndian.Uint16(rec[6:])), total: int64(binary.LittleEndian.Uint64(rec[16:])),
 				stream: binary.LittleEndian.Uint32(rec[96:]) % 2048,
 			}
-			for i := range c.counters {
+			for i := range 8 {
 				c.counters[i] = int64(binary.LittleEndian.Uint64(rec[32+8*i:]))
 			}
 			d.pmu = append(d.pmu, c)
@@ -87,47 +93,80 @@ func (d *deviceData) readCorePMU(ctx context.Context) error {
 	return nil
 }
 
-// hasPlace says whether event e is a part of cycle accounts.
-func hasPlace(e uint16) bool {
-	switch e {
-	case 0x8, 0x9, 0xa, 0xb, 0xc, 0xd, 0x302, 0x303, 0x416, 0x417, 0x500, 0x502, 0x504, 0x506, 0x508, 0x50a:
-		return true
+// v6Count reads a record of the 950 generation: one of a task, or of a block of it.
+func v6Count(rec []byte) count8 {
+	c := count8{
+		id: binary.LittleEndian.Uint32(rec[4:]), total: int64(binary.LittleEndian.Uint64(rec[8:])), block: rec[17]&1 == 0, vector: rec[20]&1 == 1,
+		end: binary.LittleEndian.Uint64(rec[120:]),
 	}
-	return false
+	for i := range c.counters {
+		c.counters[i] = int64(binary.LittleEndian.Uint64(rec[32+8*i:]))
+	}
+	return c
 }
 
-// addTo adds a record to the account of its task. Negative sums of hostile counters do no harm.
-func (c *count8) addTo(a *trace.Account, events []uint16) {
-	a.Total += c.total
-	for i, e := range events[:min(len(events), len(c.counters))] {
-		v := c.counters[i]
-		switch e {
-		case 0x8:
-			a.Vector += v
-		case 0x9:
-			a.Scalar += v
-		case 0xa, 0x416, 0x417:
-			a.Cube += v
-		case 0xb, 0x302:
-			a.MTE1 += v
-		case 0xc:
-			a.MTE2 += v
-		case 0xd:
-			a.MTE3 += v
-		case 0x303:
-			a.Fixpipe += v
-		case 0x500, 0x504, 0x508:
-			a.L2Hits += v
-		case 0x502, 0x506, 0x50a:
-			a.L2Misses += v
+// account is the cycle account of what was counted. Negative sums of hostile counters do no harm.
+func (s *kernelSum) account(cube, vector []uint16, v6 bool) (a trace.Account) {
+	for kind, list := range [][]uint16{cube, vector} {
+		c := &s.kinds[kind]
+		a.Total += c.cycles
+		for i, e := range list[:min(len(list), len(c.counters))] {
+			if to := pipeOf(&a, e, v6); to != nil {
+				*to += c.counters[i]
+			}
 		}
 	}
+	return a
 }
 
-// accounts sums the PMU records by task: same ids, and counted to the end before the task ended.
-func (d *deviceData) accounts() []trace.Account {
-	if len(d.pmu) == 0 {
+// pipeOf is the place in a that event e counts for; nil for none.
+func pipeOf(a *trace.Account, e uint16, v6 bool) *int64 {
+	if v6 {
+		switch e {
+		case 0x501:
+			return &a.Vector
+		case 0x1:
+			return &a.Scalar
+		case 0x301:
+			return &a.Cube
+		case 0x701:
+			return &a.MTE1
+		case 0x202:
+			return &a.MTE2
+		case 0x203:
+			return &a.MTE3
+		case 0x714:
+			return &a.Fixpipe
+		}
 		return nil
+	}
+	switch e {
+	case 0x8:
+		return &a.Vector
+	case 0x9:
+		return &a.Scalar
+	case 0xa, 0x416, 0x417:
+		return &a.Cube
+	case 0xb, 0x302:
+		return &a.MTE1
+	case 0xc:
+		return &a.MTE2
+	case 0xd:
+		return &a.MTE3
+	case 0x303:
+		return &a.Fixpipe
+	case 0x500, 0x504, 0x508:
+		return &a.L2Hits
+	case 0x502, 0x506, 0x50a:
+		return &a.L2Misses
+	}
+	return nil
+}
+
+// sum joins the PMU records with the tasks: same ids, and counted to the end before the task ended.
+func (d *deviceData) sum() {
+	if len(d.pmu) == 0 {
+		return
 	}
 	rows := newChain(len(d.tasks))
 	for i := range d.tasks {
@@ -135,36 +174,51 @@ func (d *deviceData) accounts() []trace.Account {
 			rows.add(rowKey(0, t.stream, t.id), int32(i))
 		}
 	}
-	cube, vector := events(d.sample.CubeEvents), events(d.sample.VectorEvents)
-	out := make([]trace.Account, len(d.tasks))
+	d.summed = make([]int32, len(d.tasks))
 	taken := map[uint64]int32{} // row of the record before that has no stamp
-	for i := range d.pmu {
-		c := &d.pmu[i]
-		k := rowKey(0, c.stream, c.id)
-		row := int32(-1)
-		if c.end == 0 { // no stamp: in the order of the log
-			if before, ok := taken[k]; ok {
-				row = rows.next[before]
-			} else {
-				row = rows.first(k)
+	// Records of whole tasks come first: those of blocks count only where no such record holds them.
+	for _, blocks := range []bool{false, true} {
+		for i := range d.pmu {
+			c := &d.pmu[i]
+			if c.block != blocks {
+				continue
 			}
-			if row >= 0 {
-				taken[k] = row
+			k := rowKey(0, c.stream, c.id)
+			row := int32(-1)
+			if c.end == 0 { // no stamp: in the order of the log
+				if before, ok := taken[k]; ok {
+					row = rows.next[before]
+				} else {
+					row = rows.first(k)
+				}
+				if row >= 0 {
+					taken[k] = row
+				}
+			} else if row = rows.latest(k, func(row int32) bool { return d.tasks[row].start <= c.end }); row >= 0 && c.end > d.tasks[row].end {
+				row = -1
 			}
-		} else if row = rows.latest(k, func(row int32) bool { return d.tasks[row].start <= c.end }); row >= 0 && c.end > d.tasks[row].end {
-			row = -1
+			if row < 0 {
+				d.strayPMU++
+				continue
+			}
+			if d.summed[row] == 0 {
+				d.sums = append(d.sums, kernelSum{})
+				d.summed[row] = int32(len(d.sums))
+			}
+			kind := &d.sums[d.summed[row]-1].kinds[0]
+			if c.vector {
+				kind = &d.sums[d.summed[row]-1].kinds[1]
+			}
+			switch {
+			case !blocks:
+				kind.whole = true
+			case kind.whole:
+				continue
+			}
+			kind.add(c)
 		}
-		if row < 0 {
-			d.strayPMU++
-			continue
-		}
-		list8 := cube
-		if c.vector {
-			list8 = vector
-		}
-		c.addTo(&out[row], list8)
 	}
-	return out
+	d.pmu = nil
 }
 
 // readFrequency reads the core's clock and voltage: 55 stamped values a record.
@@ -183,6 +237,9 @@ func (d *deviceData) readFrequency(ctx context.Context) error {
 			}
 			for i := range int(values) {
 				at := rec[8+16*i:]
+				if kind := binary.LittleEndian.Uint32(rec[4:]); kind == 0 {
+					d.ticks = append(d.ticks, tick{binary.LittleEndian.Uint64(at), float64(binary.LittleEndian.Uint32(at[8:]))})
+				}
 				d.values = append(d.values, value{d.unix(binary.LittleEndian.Uint64(at)), float64(binary.LittleEndian.Uint32(at[8:])), name})
 			}
 		})
@@ -191,5 +248,7 @@ func (d *deviceData) readFrequency(ctx context.Context) error {
 			return err
 		}
 	}
+	slices.SortStableFunc(d.ticks, func(a, b tick) int { return cmp.Compare(a.count, b.count) })
+	d.stopped = slices.ContainsFunc(d.ticks, func(t tick) bool { return t.mhz == 0 })
 	return nil
 }

@@ -3,11 +3,10 @@
 package profcsv
 
 import (
+	"cmp"
 	"context"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,31 +16,48 @@ import (
 	own "npu/internal/trace/csv"
 )
 
+// Options is what a caller knows that the table does not say.
+type Options struct {
+	Name   string // of the table, by its file; empty when that says nothing: then only tables that this package knows are read
+	Device uint16 // of rows that name none
+	Side   bool   // the table stands beside one of tasks: sums are kept as a table, and are not those of the trace
+}
+
 // Read reads the table in in. What was read before damage is given with a problem.Damaged error; the trace is nil when the
-// table is none that this package knows.
-func Read(ctx context.Context, in io.Reader) (*trace.Trace, error) {
+// table is none that is known.
+func Read(ctx context.Context, in io.Reader, o Options) (*trace.Trace, error) {
+	name := o.Name
 	t, err := openTable(ctx, in)
 	if err != nil {
 		return nil, problem.Damagedf("read CSV: %w", err)
 	}
-	r := &reading{table: t, rec: trace.NewRecorder(), words: ascend.NewWords(), source: trace.Source{Records: map[string]int64{}}}
-	switch {
+	r := &reading{table: t, Options: o, rec: trace.NewRecorder(), words: ascend.NewWords(), source: trace.Source{Records: map[string]int64{}},
+		texts: map[string]string{}, counters: map[string]trace.StringID{}, series: map[trace.StringID][]trace.Counter{}}
+	switch known := t.recognised(); {
 	case strings.Join(t.header, ",") == own.Header:
 		r.source.Format = "npu CSV"
 		err = r.each(r.ownRow())
-	case t.find("Task Start Time(us)", "Start Time(us)", "task_start(us)") >= 0 && t.find("Task Duration(us)", "Duration(us)", "task_time(us)") >= 0 && t.find("Op Name", "Name", "kernel_name") >= 0:
+	case t.findTime(startNames...).at >= 0 && t.findTime(durationNames...).at >= 0 && t.find(labelNames...) >= 0:
 		r.source.Format = "msprof CSV"
 		err = r.each(r.taskRow())
 		r.parts()
 	case t.find("Computing") >= 0 && t.find("Free") >= 0:
 		r.source.Format = "step times (CSV)"
 		err = r.each(r.stepRow())
-	case t.find("OP Type", "API Name") >= 0 && t.find("Count") >= 0:
+	case t.find("OP Type", "API Name") >= 0 && t.find("Count") >= 0 && !o.Side && !strings.HasPrefix(name, "communication_statistic"):
 		r.source.Format = "operator statistics (CSV)"
 		if t.find("API Name") >= 0 {
 			r.source.Format = "API statistics (CSV)"
 		}
 		err = r.each(r.totalRow())
+	case known != "" || name != "" && len(t.header) > 1 && t.named():
+		// The file's name says more where two tables have the same columns, as those of network cards.
+		table := cmp.Or(name, known)
+		if known != "" && !strings.Contains(" nic roce hbm ddr hccs pcie qos sio ub llc_read_write llc_aicpu llc_ctrlcpu llc_bandwidth netdev_stats ", " "+name+" ") && !strings.HasPrefix(name, known) {
+			table = known
+		}
+		r.source.Format = table + " (CSV)"
+		err = r.each(r.sheetRow(table))
 	default:
 		return nil, problem.Damagedf("read CSV: no table of tasks, operators, calls or steps: its columns are %s", list(t.header))
 	}
@@ -70,12 +86,19 @@ func list(header []string) string {
 
 type reading struct {
 	*table
+	Options
 	rec    *trace.Recorder
 	words  *ascend.Words
 	source trace.Source
 	meta   trace.Meta
 	tasks  []row
 	ranks  map[string]bool
+
+	sheet       *trace.Sheet // being read, with the number of its rows
+	finishSheet func()
+	texts       map[string]string
+	counters    map[string]trace.StringID
+	series      map[trace.StringID][]trace.Counter
 }
 
 func (r *reading) each(take func()) error {
@@ -92,6 +115,10 @@ func (r *reading) each(take func()) error {
 func (r *reading) finish() {
 	for i := 0; i < len(r.tasks); i++ {
 		r.rec.Tasks([]trace.Task{r.tasks[i].Task})
+	}
+	if r.finishSheet != nil {
+		r.finishSheet()
+		r.record()
 	}
 	r.source.Ranks = len(r.ranks)
 	r.source.Records["columns"] = int64(len(r.header))
@@ -201,17 +228,3 @@ func (r *reading) ownRow() func() {
 		r.rec.Tasks([]trace.Task{k})
 	}
 }
-
-// metrics finds the PMU columns.
-func (t *table) metrics() map[int]ascend.Metric {
-	out := map[int]ascend.Metric{}
-	for i, name := range t.header {
-		if m := ascend.MetricOf(strings.TrimSuffix(name, "(us)")); m.Known() {
-			out[i] = m
-		}
-	}
-	return out
-}
-
-// sortedColumns is the columns of m in order.
-func sortedColumns(m map[int]ascend.Metric) []int { return slices.Sorted(maps.Keys(m)) }

@@ -15,7 +15,7 @@ import (
 )
 
 func readText(text string) (*trace.Trace, error) {
-	return Read(context.Background(), strings.NewReader(text))
+	return Read(context.Background(), strings.NewReader(text), Options{})
 }
 
 func TestRead_tasks(t *testing.T) {
@@ -76,7 +76,7 @@ func TestRead_ownTable(t *testing.T) {
 	if err := own.Write(&b, want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(context.Background(), &b)
+	got, err := Read(context.Background(), &b, Options{})
 	if err != nil || got.Tasks.Len() != want.Tasks.Len() || got.Source.Format != "npu CSV" {
 		t.Fatalf("%v, %+v", err, got)
 	}

@@ -1,6 +1,7 @@
 package profcsv
 
 import (
+	"bufio"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -21,7 +22,9 @@ type table struct {
 
 // openTable reads the header.
 func openTable(ctx context.Context, in io.Reader) (*table, error) {
-	t := &table{csv: csv.NewReader(&reader{ctx, in}), column: map[string]int{}}
+	b := bufio.NewReaderSize(&reader{ctx, in}, 1<<16)
+	t := &table{csv: csv.NewReader(b), column: map[string]int{}}
+	t.csv.Comma = delimiter(b)
 	t.csv.LazyQuotes, t.csv.FieldsPerRecord, t.csv.ReuseRecord = true, -1, true
 	head, err := t.csv.Read()
 	if err != nil {
@@ -31,13 +34,27 @@ func openTable(ctx context.Context, in io.Reader) (*table, error) {
 		return nil, err
 	}
 	for i, name := range head {
-		name = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
+		name = strings.Trim(strings.TrimPrefix(name, "\ufeff"), " \t\r\"")
 		t.header = append(t.header, name)
-		if _, ok := t.column[name]; !ok {
-			t.column[name] = i
+		if _, ok := t.column[plain(name)]; !ok {
+			t.column[plain(name)] = i
 		}
 	}
 	return t, nil
+}
+
+// delimiter is what stands between the cells of the first line: a comma, or what spreadsheets made of it.
+func delimiter(b *bufio.Reader) rune {
+	head, _ := b.Peek(1 << 15)
+	line, _, _ := strings.Cut(strings.TrimLeft(string(head), "\r\n\ufeff"), "\n")
+	switch {
+	case strings.Contains(line, ","):
+	case strings.Contains(line, "\t"):
+		return '\t'
+	case strings.Contains(line, ";"):
+		return ';'
+	}
+	return ','
 }
 
 // next moves to the next row; false at the end.
@@ -54,14 +71,58 @@ func (t *table) next() (bool, error) {
 	return true, nil
 }
 
+// plain is a name without what versions of exporters differ in: capitals, blanks and underscores.
+func plain(name string) string {
+	return strings.ToLower(strings.NewReplacer(" ", "", "_", "").Replace(name))
+}
+
 // find is the column with the first of names that there is; -1 for none.
 func (t *table) find(names ...string) int {
 	for _, n := range names {
-		if i, ok := t.column[n]; ok {
+		if i, ok := t.column[plain(n)]; ok {
 			return i
 		}
 	}
 	return -1
+}
+
+// clock is a column of times with its unit in nanoseconds.
+type clock struct {
+	at   int
+	unit int64
+}
+
+// findTime is as find for times. Versions that write no unit mean microseconds.
+func (t *table) findTime(names ...string) clock {
+	for _, n := range names {
+		for _, u := range []struct {
+			suffix string
+			ns     int64
+		}{{"(us)", 1000}, {"", 1000}, {"(ns)", 1}, {"(ms)", 1_000_000}} {
+			if i, ok := t.column[plain(n+u.suffix)]; ok {
+				return clock{i, u.ns}
+			}
+		}
+	}
+	return clock{-1, 1000}
+}
+
+// time is the cell of a clock in nanoseconds, cut off below; ok is false when it holds none.
+func (t *table) time(c clock) (int64, bool) {
+	s := t.cell(c.at)
+	if s == "" {
+		return 0, false
+	}
+	return ascend.Nanos(s, c.unit)
+}
+
+// length is as time for durations, which are rounded: exporters leave the noise of floats in them.
+func (t *table) length(c clock) (int64, bool) {
+	s := t.cell(c.at)
+	if s == "" {
+		return 0, false
+	}
+	return exact(s, c.unit)
 }
 
 // cell is the value of a column. Exporters put blanks and tabs around values, and N/A for none.
@@ -76,16 +137,8 @@ func (t *table) cell(i int) string {
 	return s
 }
 
-// micros is a column of microseconds as nanoseconds; ok is false when it holds none.
-func (t *table) micros(i int) (int64, bool) {
-	s := t.cell(i)
-	if s == "" {
-		return 0, false
-	}
-	return ascend.Nanos(s, 1000)
-}
-
-// rounded is as micros, for sums with the noise of the exporter's floats.
+// rounded is a column of microseconds as nanoseconds, rounded: sums hold the noise of the exporter's floats. ok is false when it
+// holds none.
 func (t *table) rounded(i int) (int64, bool) {
 	ps, ok := ascend.Nanos(t.cell(i), 1_000_000)
 	if ps < 0 {

@@ -1,6 +1,7 @@
 package profdb
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strconv"
@@ -69,9 +70,6 @@ func (r *reader) counters() error {
 	for _, c := range []struct{ table, columns, name string }{
 		{"AICORE_FREQ", "timestampNs freq deviceId", "AI Core frequency (MHz)"},
 		{"NPU_MEM", "timestampNs hbm deviceId type", "HBM in use (bytes)"},
-		{"HBM", "timestampNs bandwidth deviceId type hbmId", "HBM bandwidth (bytes/s)"},
-		{"DDR", "timestampNs read deviceId", "DDR read (bytes/s)"},
-		{"LLC", "timestampNs throughput deviceId mode llcId", "LLC throughput (bytes/s)"},
 	} {
 		errs = append(errs, r.db.rows(c.table, c.columns, func(s *sqlite3.Stmt) {
 			name := c.name
@@ -109,7 +107,11 @@ func (r *reader) rank() string {
 }
 
 func (r *reader) stepTimes() error {
-	return r.db.rows("StepTraceTime", "step computing communication communication_not_overlapped overlapped free stage bubble preparing deviceId|rankId", func(s *sqlite3.Stmt) {
+	table := "StepTraceTime"
+	if r.tables[table] == nil {
+		table = "ClusterStepTraceTime"
+	}
+	return r.db.rows(table, "step computing communication communication_not_overlapped overlapped free stage bubble preparing deviceId|rankId|index type", func(s *sqlite3.Stmt) {
 		us := func(i int) int64 {
 			v := s.ColumnFloat(i) * 1000
 			if !(math.Abs(v) < math.MaxInt64/2) {
@@ -119,7 +121,7 @@ func (r *reader) stepTimes() error {
 			return int64(math.Round(v))
 		}
 		r.source.Steps = append(r.source.Steps, trace.Step{
-			Name: s.ColumnText(0), Type: "rank", Index: s.ColumnText(9), Computing: us(1), Communication: us(2), NotOverlapped: us(3), Overlapped: us(4),
+			Name: s.ColumnText(0), Type: cmp.Or(s.ColumnText(10), "rank"), Index: s.ColumnText(9), Computing: us(1), Communication: us(2), NotOverlapped: us(3), Overlapped: us(4),
 			Free: us(5), Stage: us(6), Bubble: us(7), Preparing: us(8),
 		})
 	})

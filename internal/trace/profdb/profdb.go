@@ -32,10 +32,10 @@ func Read(ctx context.Context, path string) (*trace.Trace, error) {
 	defer d.close()
 	r := &reader{
 		db: d, rec: trace.NewRecorder(), words: ascend.NewWords(), strings: map[int64]trace.StringID{}, threads: map[int64]uint16{},
-		calls: map[int64]launch{}, compute: map[int64]compute{}, pieces: map[int64]piece{}, accounts: map[int64]*ascend.Metrics{}, groups: map[int64]uint32{},
+		calls: map[int64]launch{}, compute: map[int64]compute{}, pieces: map[int64]piece{}, accounts: map[int64]*ascend.Metrics{}, groups: map[int64]uint32{}, series: map[trace.StringID][]trace.Counter{},
 		source: trace.Source{Format: "msprof database", Records: map[string]int64{}},
 	}
-	if d.tables["TASK"] == nil && d.tables["CANN_API"] == nil && d.tables["StepTraceTime"] == nil && d.tables["PYTORCH_API"] == nil {
+	if !profile(d.tables) {
 		return nil, problem.Damagedf("%s holds no profiling data: expected the table TASK, found %s", path, list(d.tables))
 	}
 	if d.tables["PYTORCH_API"] != nil {
@@ -51,6 +51,20 @@ func Read(ctx context.Context, path string) (*trace.Trace, error) {
 		return t, problem.Damagedf("%s: %w", path, err)
 	}
 	return t, nil
+}
+
+// profile says whether tables are those of profiling data.
+func profile(tables map[string]map[string]bool) bool {
+	for name := range tables {
+		switch name {
+		case "TASK", "CANN_API", "StepTraceTime", "PYTORCH_API", "CommunicationGroup", "MEMORY_RECORD", "NPU_MEM", "AICORE_FREQ", "MSTX_EVENTS":
+			return true
+		}
+		if strings.HasPrefix(name, "CommAnalyzer") || strings.HasPrefix(name, "Cluster") {
+			return true
+		}
+	}
+	return false
 }
 
 func list(tables map[string]map[string]bool) string {
@@ -79,6 +93,8 @@ type reader struct {
 	accounts map[int64]*ascend.Metrics
 	groups   map[int64]uint32 // streams of communication groups
 	rows     []row
+	metrics  *wide
+	series   map[trace.StringID][]trace.Counter
 }
 
 // launch is a call that may have submitted tasks.
@@ -94,7 +110,10 @@ type launch struct {
 func (r *reader) read() error {
 	errs := []error{r.names(), r.about(), r.launches(), r.computes(), r.communication(), r.pmu(), r.tasks()}
 	r.record()
-	errs = append(errs, r.operations(), r.spans(), r.torch(), r.counters(), r.steps(), r.count())
+	errs = append(errs, r.operators())
+	r.rows = nil
+	errs = append(errs, r.operations(), r.spans(), r.torch(), r.marks(), r.counters(), r.others(), r.steps(), r.count())
+	r.recordSeries()
 	return errors.Join(errs...)
 }
 
@@ -176,7 +195,7 @@ func (r *reader) count() error {
 
 // finish describes the source.
 func (r *reader) finish() {
-	if r.tables["StepTraceTime"] == nil || r.tables["TASK"] != nil {
+	if r.tables["TASK"] != nil || r.tables["PYTORCH_API"] != nil || r.tables["CANN_API"] != nil {
 		for _, table := range []string{"TASK", "CANN_API"} {
 			if r.tables[table] == nil {
 				r.source.Missing = append(r.source.Missing, "table "+table)

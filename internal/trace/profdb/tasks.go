@@ -72,34 +72,6 @@ func (r *reader) communication() error {
 	)
 }
 
-// pmu reads the long table of counters: a row a metric.
-func (r *reader) pmu() error {
-	metrics, other := map[int64]ascend.Metric{}, map[int64]bool{}
-	for id, name := range r.strings {
-		if m := ascend.MetricOf(r.text(name)); m.Known() {
-			metrics[id] = m
-		}
-	}
-	err := r.db.rows("TASK_PMU_INFO", "globalTaskId name value", func(s *sqlite3.Stmt) {
-		m, ok := metrics[s.ColumnInt64(1)]
-		if !ok {
-			other[s.ColumnInt64(1)] = true
-			return
-		}
-		id := s.ColumnInt64(0)
-		sum := r.accounts[id]
-		if sum == nil {
-			sum = &ascend.Metrics{}
-			r.accounts[id] = sum
-		}
-		sum.Set(m, s.ColumnFloat(2))
-	})
-	if len(other) > 0 {
-		r.source.Records["PMU metrics that are not shown"] = int64(len(other))
-	}
-	return err
-}
-
 func (r *reader) tasks() error {
 	return r.db.rows("TASK", "startNs endNs deviceId connectionId globalTaskId taskType contextId streamId taskId modelId", func(s *sqlite3.Stmt) {
 		k := row{
@@ -161,7 +133,7 @@ func (r *reader) record() {
 		}
 	}
 	r.rec.Tasks(batch)
-	r.rows = nil
+	r.metricSheet()
 }
 
 // task is the task of row k. A row with parts goes by what is known of its first: the exporter describes the part only.

@@ -1,5 +1,5 @@
 // Package query answers SQL over a trace: an SQLite database in memory with the tables tasks, calls, counters, streams and
-// steps. Only tables that the query names are filled.
+// steps, and those that the source holds beside them. Only tables that the query names are filled.
 package query
 
 import (
@@ -28,9 +28,11 @@ type table struct {
 }
 
 // Schema describes the tables, for help texts.
-func Schema() []string {
+func Schema() []string { return schema(tables()) }
+
+func schema(tables []table) []string {
 	var out []string
-	for _, t := range tables() {
+	for _, t := range tables {
 		out = append(out, t.name+"("+t.columns+")")
 	}
 	return out
@@ -45,8 +47,9 @@ func Run(ctx context.Context, t *trace.Trace, sql string, out Result) error {
 	defer db.Close()
 	db.SetInterrupt(ctx)
 	db.Limit(sqlite3.LIMIT_ATTACHED, 0) // a query opens no files
-	for _, tb := range tables() {
-		if err := tb.make(db, t, mentions(sql, tb.name)); err != nil {
+	all := append(tables(), sheets(t)...)
+	for _, tb := range all {
+		if err := tb.make(db, t, mentions(sql, strings.Trim(tb.name, `"`))); err != nil {
 			return fmt.Errorf("query: table %s: %w", tb.name, err)
 		}
 	}
@@ -56,7 +59,7 @@ func Run(ctx context.Context, t *trace.Trace, sql string, out Result) error {
 	s, tail, err := db.Prepare(sql)
 	switch {
 	case err != nil:
-		return problem.Usagef("query: %w; tables: %s", err, strings.Join(Schema(), ", "))
+		return problem.Usagef("query: %w; tables: %s", err, strings.Join(schema(all), ", "))
 	case s == nil:
 		return problem.Usagef("query: no statement")
 	}

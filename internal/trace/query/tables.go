@@ -1,16 +1,59 @@
 package query
 
-import "npu/internal/trace"
+import (
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"npu/internal/trace"
+)
 
 func tables() []table {
 	return []table{
 		{"tasks", "start_ns, end_ns, duration_ns, submit_ns, ready_ns, device, rank, stream, task, kind, name, op_type, engine, block_dim, bytes, direction, " +
-			"model, iteration, thread, code, part, cycles, cube_cycles, vector_cycles, scalar_cycles, mte1_cycles, mte2_cycles, mte3_cycles, fixpipe_cycles", tasks},
+			"model, iteration, thread, code, part, cycles, cube_cycles, vector_cycles, scalar_cycles, mte1_cycles, mte2_cycles, mte3_cycles, fixpipe_cycles, l2_hits, l2_misses, read_bytes, write_bytes", tasks},
 		{"calls", "start_ns, end_ns, duration_ns, name, thread, thread_name, device, stream, task, code", calls},
 		{"counters", "time_ns, device, name, value", counters},
 		{"streams", "device, stream, name, priority", streams},
 		{"steps", "name, type, idx, total_ns, computing_ns, communication_ns, not_overlapped_ns, overlapped_ns, free_ns, stage_ns, bubble_ns, preparing_ns", steps},
 	}
+}
+
+// sheets is the tables of the source, with the rank of their devices.
+func sheets(t *trace.Trace) []table {
+	var out []table
+	for i := range t.Source.Sheets {
+		s := &t.Source.Sheets[i]
+		var columns []string
+		for k := range s.Columns {
+			columns = append(columns, sqlite3.QuoteIdentifier(s.Columns[k].Name))
+		}
+		device := s.Column("device")
+		ranked := device != nil && device.Type == trace.ColumnInt && s.Column("rank") == nil
+		if ranked {
+			columns = append(columns, "rank")
+		}
+		out = append(out, table{sqlite3.QuoteIdentifier(s.Name), strings.Join(columns, ", "), func(t *trace.Trace, row func(values ...any) error) error {
+			ranks := ranksOf(t)
+			values := make([]any, len(columns))
+			for i := range s.Rows {
+				for k := range s.Columns {
+					values[k] = s.Columns[k].Value(i)
+				}
+				if ranked {
+					values[len(values)-1] = nil
+					if d := device.Int[i]; d >= 0 && d < 1<<16 {
+						values[len(values)-1] = ranks[uint16(d)]
+					}
+				}
+				if err := row(values...); err != nil {
+					return err
+				}
+			}
+			return nil
+		}})
+	}
+	return out
 }
 
 func ranksOf(t *trace.Trace) map[uint16]any {
@@ -41,7 +84,7 @@ func tasks(t *trace.Trace, row func(values ...any) error) error {
 		}
 		err := row(k.Start, k.End, k.End-k.Start, submit, ready, int64(k.Device), ranks[k.Device], int64(k.Stream), int64(k.Task), k.Kind.String(), t.String(k.Name),
 			t.String(k.Op), k.Engine.String(), int64(k.Blocks), k.Bytes, direction, int64(k.Model), int64(k.Iter), int64(k.Thread), int64(k.Code), part,
-			a.Total, a.Cube, a.Vector, a.Scalar, a.MTE1, a.MTE2, a.MTE3, a.Fixpipe)
+			a.Total, a.Cube, a.Vector, a.Scalar, a.MTE1, a.MTE2, a.MTE3, a.Fixpipe, a.L2Hits, a.L2Misses, a.ReadBytes, a.WriteBytes)
 		if err != nil {
 			return err
 		}

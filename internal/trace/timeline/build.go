@@ -245,10 +245,14 @@ func (b *builder) asynchronous(ph byte, e *event, ts int64) {
 // counter records each series of a counter event.
 func (b *builder) counter(e *event, ts int64) {
 	device := b.track(e.pid, e.tid).process.device
+	unit := counterUnit(e.args)
 	for f := newFields(e.args); e.args != nil; {
 		key, value, ok := f.next()
 		if !ok {
 			return
+		}
+		if unit != nil && string(key) == unitKey {
+			continue
 		}
 		v, err := strconv.ParseFloat(string(bare(value)), 64)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -256,10 +260,13 @@ func (b *builder) counter(e *event, ts int64) {
 			continue
 		}
 		b.key = append(append(b.key[:0], e.name...), '\x01')
-		b.key = append(b.key, key...)
+		b.key = append(append(append(b.key, unit...), '\x01'), key...)
 		id, ok := b.names[string(b.key)]
 		if !ok {
 			name := plain(e.name)
+			if unit != nil {
+				name += " " + plain(unit)
+			}
 			if k := plain(key); k != "" && !(b.own && k == "value") {
 				name += " (" + k + ")"
 			}
@@ -267,6 +274,26 @@ func (b *builder) counter(e *event, ts int64) {
 			b.names[string(b.key)] = id
 		}
 		b.rec.Counters([]trace.Counter{{Time: ts, Value: v, Name: id, Device: device}})
+	}
+}
+
+// unitKey is the argument that says which accelerator a value is of: it measures nothing.
+const unitKey = "acc_id"
+
+// counterUnit is the value of that argument; nil when there is none.
+func counterUnit(args []byte) []byte {
+	at := bytes.Index(args, []byte(`"acc_id"`))
+	if at < 0 {
+		return nil
+	}
+	for f := newFields(args); ; {
+		key, value, ok := f.next()
+		if !ok {
+			return nil
+		}
+		if string(key) == unitKey {
+			return bare(value)
+		}
 	}
 }
 

@@ -1,0 +1,169 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"npu/internal/trace"
+	"npu/internal/trace/merge"
+	"npu/internal/trace/profcomm"
+	"npu/internal/trace/profcsv"
+	"npu/internal/trace/profdb"
+)
+
+// withSides reads a part, and the files beside it that hold tables, counters and sums of the same collection. Sides that cannot
+// be read are named as missing.
+func withSides(read func(context.Context) (*trace.Trace, error), sides []string) func(context.Context) (*trace.Trace, error) {
+	if len(sides) == 0 {
+		return read
+	}
+	return func(ctx context.Context) (*trace.Trace, error) {
+		t, err := read(ctx)
+		if t == nil || ctx.Err() != nil {
+			return t, err
+		}
+		device, known := onlyDevice(t)
+		var more []*trace.Trace
+		var missing []string
+		for _, path := range sides {
+			side, err := readSide(ctx, path, device)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil {
+				missing = append(missing, err.Error())
+			}
+			if side != nil {
+				if known {
+					own(side, device)
+				}
+				more = append(more, side)
+			}
+		}
+		out := *merge.Attach(t, more...)
+		out.Source.Missing = append(out.Source.Missing[:len(out.Source.Missing):len(out.Source.Missing)], missing...)
+		return &out, err
+	}
+}
+
+// onlyDevice is the device of all tasks; known is false when there are several.
+func onlyDevice(t *trace.Trace) (device uint16, known bool) {
+	for i := range t.Tasks.Len() {
+		switch d := t.Tasks.Device.At(i); {
+		case i == 0:
+			device = d
+		case d != device:
+			return 0, false
+		}
+	}
+	if t.Tasks.Len() == 0 && len(t.Source.Devices) == 1 {
+		return t.Source.Devices[0].ID, true
+	}
+	return device, t.Tasks.Len() > 0
+}
+
+// own says that side is of this device: its tables that name no device, and those that name one other, which timelines without
+// the number of theirs call 0.
+func own(t *trace.Trace, device uint16) {
+	named := map[int64]bool{}
+	for i := range t.Source.Sheets {
+		s := &t.Source.Sheets[i]
+		if s.Column("rank") == nil && s.Name != "communication_group" {
+			s.Fixed(trace.IntColumn("device"), int64(device))
+		}
+		if c := s.Column("device"); c != nil && c.Type == trace.ColumnInt {
+			for _, v := range c.Int {
+				if v != trace.NoInt {
+					named[v] = true
+				}
+			}
+		}
+	}
+	for _, c := range t.Counters.All() {
+		named[int64(c.Device)] = true
+	}
+	if len(named) != 1 || named[int64(device)] {
+		return
+	}
+	for i := range t.Source.Sheets {
+		if c := t.Source.Sheets[i].Column("device"); c != nil && c.Type == trace.ColumnInt {
+			for k, v := range c.Int {
+				if v != trace.NoInt {
+					c.Int[k] = int64(device)
+				}
+			}
+		}
+	}
+	for _, c := range t.Counters.All() {
+		c.Device = device
+	}
+}
+
+func readSide(ctx context.Context, path string, device uint16) (*trace.Trace, error) {
+	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	if strings.HasSuffix(name, ".db") {
+		return profdb.Read(ctx, path)
+	}
+	if st, err := os.Stat(path); err == nil && st.Size() == 0 {
+		return nil, nil // exporters leave empty files
+	}
+	in, err := openAny(path)
+	if err != nil {
+		return nil, named(path, err)
+	}
+	defer in.Close()
+	var t *trace.Trace
+	if strings.HasSuffix(name, ".json") {
+		t, err = profcomm.Read(ctx, in)
+	} else {
+		t, err = profcsv.Read(ctx, in, profcsv.Options{Name: profcsv.TableName(path), Device: device, Side: true})
+	}
+	return t, named(path, err)
+}
+
+// openAny opens a text file that may be packed.
+func openAny(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var magic [2]byte
+	n, err := io.ReadFull(f, magic[:])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return openText(path, string(magic[:n]) == gzipMagic)
+}
+
+// entry is a file or a folder, seen through links.
+type entry struct {
+	name string
+	dir  bool
+	file bool // a regular file
+}
+
+// list is the entries of dir.
+func list(dir string) ([]entry, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]entry, 0, len(entries))
+	for _, e := range entries {
+		mode := e.Type()
+		if mode&os.ModeSymlink != 0 {
+			st, err := os.Stat(filepath.Join(dir, e.Name()))
+			if err != nil {
+				continue // leads nowhere
+			}
+			mode = st.Mode()
+		}
+		out = append(out, entry{e.Name(), mode.IsDir(), mode.IsRegular()})
+	}
+	return out, nil
+}
