@@ -10,6 +10,7 @@ import (
 
 	"npu/internal/blackbox/identify"
 	"npu/internal/problem"
+	"npu/internal/trace/load"
 )
 
 type inspectOptions struct {
@@ -31,8 +32,8 @@ func newInspectCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect FILE...",
 		Short: "Say what a file is, and show its contents",
-		Long: `Recognises models (.onnx, .om), captures (.npt), stream programs, and what real devices leave behind (dumps, core files, stacks, black
-box, logs) by their contents, not by their names.
+		Long: `Recognises models (.onnx, .om), captures (.npt), stream programs, and what real devices leave behind (profiling data and its directories,
+dumps, core files, stacks, black box, logs) by their contents, not by their names.
 For a model: inputs and outputs ready to paste, operators, and with --tasks and --memory what it compiles to.`,
 		Example: `  npu inspect model.onnx --ops
   npu inspect model.onnx --shape x=1x3x224x224 --memory
@@ -66,9 +67,15 @@ For a model: inputs and outputs ready to paste, operators, and with --tasks and 
 
 // runInspect finds out what the file is and shows it.
 func runInspect(ctx context.Context, o *inspectOptions) error {
+	if load.Part(o.file) {
+		return inspectTrace(ctx, o)
+	}
 	kind, err := identify.File(o.file)
 	if err != nil {
 		return err
+	}
+	if (kind == "" || kind == identify.Text) && load.Likely(o.file) {
+		return inspectTrace(ctx, o)
 	}
 	switch kind {
 	case "onnx":

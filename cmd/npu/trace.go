@@ -13,6 +13,7 @@ import (
 	"npu/internal/trace"
 	"npu/internal/trace/cache"
 	"npu/internal/trace/load"
+	"npu/internal/trace/merge"
 )
 
 func newTraceCmd(a *app) *cobra.Command {
@@ -48,6 +49,7 @@ type traceInput struct {
 	memory  string
 	strict  bool
 	noCache bool
+	align   *merge.Mode // of the clocks of several parts; nil leaves them
 }
 
 func (o *traceInput) flags(c *cobra.Command) {
@@ -66,6 +68,9 @@ func (o *traceInput) read(ctx context.Context, paths []string, show func(*trace.
 	options := load.Options{Memory: memory}
 	if !o.noCache {
 		options.Cache = cache.Default()
+	}
+	if o.align != nil {
+		options.Align, options.Mode = true, *o.align
 	}
 	t, damage := load.Paths(ctx, paths, options)
 	if t == nil || ctx.Err() != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"npu/internal/trace"
 	"npu/internal/trace/cut"
 	"npu/internal/trace/export"
+	"npu/internal/trace/merge"
 )
 
 type traceCutOptions struct {
@@ -108,6 +110,7 @@ type traceMergeOptions struct {
 	*app
 	traceInput
 	out   string
+	clock string
 	files []string
 }
 
@@ -116,10 +119,12 @@ func newTraceMergeCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge FILE|DIR... -o OUT",
 		Short: "Make one trace of several",
-		Long: `Devices keep their numbers where those differ, else they get the number of their rank. Times stay as they are: clocks of
-different hosts are not aligned. The suffix of OUT picks the format.`,
+		Long: `Devices keep their numbers where those differ, else they get the number of their rank. The clocks of different hosts differ: --align
+collectives shifts each part so that the ends of the same collective operations meet, --align host leaves times as recorded, and auto shifts only
+parts of different hosts, and parts of unknown hosts whose clocks are far apart. What was done, and how well the clocks agree, is said on standard error.
+The suffix of OUT picks the format.`,
 		Example: `  npu trace merge rank0.npt rank1.npt -o job.npt
-  npu trace merge rank*_ascend_pt -o job.pftrace`,
+  npu trace merge --align collectives rank*_ascend_pt -o job.pftrace`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.files = args
@@ -127,6 +132,7 @@ different hosts are not aligned. The suffix of OUT picks the format.`,
 		},
 	}
 	o.flags(c)
+	c.Flags().StringVar(&o.clock, "align", "auto", "clocks: auto, collectives or host")
 	c.Flags().StringVarP(&o.out, "output", "o", "", "file to write")
 	return c
 }
@@ -139,5 +145,17 @@ func runTraceMerge(ctx context.Context, o *traceMergeOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.read(ctx, o.files, func(t *trace.Trace) error { return writeTrace(ctx, o.streams, o.out, f, t) })
+	mode, ok := merge.ParseMode(o.clock)
+	if !ok {
+		return problem.Usagef("--align %q: expected auto, collectives or host", o.clock)
+	}
+	o.align = &mode
+	return o.read(ctx, o.files, func(t *trace.Trace) error {
+		for _, note := range t.Source.Notes {
+			if _, err := fmt.Fprintln(o.streams.err, note); err != nil {
+				return err
+			}
+		}
+		return writeTrace(ctx, o.streams, o.out, f, t)
+	})
 }

@@ -85,6 +85,9 @@ func printTraceInfo(s *streams, in *stats.Info) error {
 	if in.Steps > 0 {
 		add("steps", fmt.Sprint(in.Steps))
 	}
+	for _, name := range slices.Sorted(maps.Keys(in.Tables)) {
+		add("table "+name, fmt.Sprintf("%d rows", in.Tables[name]))
+	}
 	add("device time", s.ns(in.DeviceTimeNs))
 	add("span", s.ns(in.SpanNs))
 	if in.WallOrdered {
@@ -98,6 +101,22 @@ func printTraceInfo(s *streams, in *stats.Info) error {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(in.Records)) {
 		add("in the source: "+kind, fmt.Sprint(in.Records[kind]))
+	}
+	for _, g := range in.Gaps {
+		add("longest gap", fmt.Sprintf("%s on device %d", s.ns(g.Ns), g.Device))
+	}
+	for _, a := range in.Answers {
+		if a.Answered {
+			add("answers", a.Question+": "+a.With)
+		}
+	}
+	for _, a := range in.Answers {
+		if !a.Answered {
+			add("cannot answer", a.Question+": collect with "+a.Collect)
+		}
+	}
+	for _, n := range in.Notes {
+		add("note", n)
 	}
 	for _, m := range in.Missing {
 		add("missing", m)

@@ -2,7 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,9 +15,11 @@ import (
 type traceStatsOptions struct {
 	*app
 	traceInput
-	json  bool
-	limit int
-	files []string
+	json   bool
+	format string
+	only   []string
+	limit  int
+	files  []string
 }
 
 func newTraceStatsCmd(a *app) *cobra.Command {
@@ -24,10 +27,12 @@ func newTraceStatsCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stats FILE|DIR...",
 		Short: "Say where the device time went, and why streams stood idle",
-		Long: `Prints operator types, operators, collective operations, host calls, steps, streams and devices, the longest first. A
+		Long: `Prints operator types, operators, collective operations, PMU metrics, host calls, steps, streams, devices, links and counters, the
+longest first; what the source does not hold is left out. Sums (busy, total) stand beside unions: two kernels at once are two in the sum and one in the union. A
 stream is idle because the host had submitted nothing, because an event held it, because no engine was free, or for the
 scheduler's own time; the reason is unknown where the source does not say when tasks were submitted.`,
 		Example: `  npu trace stats run.npt
+  npu trace stats --format md --only op_types,devices job_dir
   npu trace stats --json run.npt | jq '.ops[:5]'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -37,7 +42,9 @@ scheduler's own time; the reason is unknown where the source does not say when t
 	}
 	o.flags(c)
 	c.Flags().BoolVar(&o.json, "json", false, "print as JSON")
-	c.Flags().IntVarP(&o.limit, "limit", "n", 0, "print at most this many operators (default: 20 on a terminal, else all)")
+	c.Flags().StringVar(&o.format, "format", formatTable, "table, json, csv or md")
+	c.Flags().StringSliceVar(&o.only, "only", nil, "print only these tables: "+strings.Join(statsTables, ", "))
+	c.Flags().IntVarP(&o.limit, "limit", "n", 0, "print at most this many rows a table (default: 20 on a terminal, else all)")
 	return c
 }
 
@@ -45,95 +52,127 @@ func runTraceStats(ctx context.Context, o *traceStatsOptions) error {
 	if o.limit < 0 {
 		return problem.Usagef("--limit %d: expected a number from 0", o.limit)
 	}
+	if !slices.Contains([]string{formatTable, formatJSON, formatCSV, formatMD}, o.format) {
+		return problem.Usagef("--format %q: expected table, json, csv or md", o.format)
+	}
+	for _, name := range o.only {
+		if !slices.Contains(statsTables, name) {
+			return problem.Usagef("--only %q: expected %s", name, strings.Join(statsTables, ", "))
+		}
+	}
+	o.json = o.json || o.format == formatJSON
 	if o.limit == 0 && o.outTTY && !o.json {
 		o.limit = 20
 	}
 	return o.read(ctx, o.files, func(t *trace.Trace) error {
 		st := stats.New(t)
-		if o.limit > 0 {
-			for _, list := range []*[]stats.Op{&st.OpTypes, &st.Ops, &st.APIs, &st.Communication} {
-				*list = (*list)[:min(o.limit, len(*list))]
-			}
-		}
 		if o.json {
+			if o.limit > 0 {
+				for _, list := range []*[]stats.Op{&st.OpTypes, &st.Ops, &st.APIs, &st.Communication} {
+					*list = (*list)[:min(o.limit, len(*list))]
+				}
+				st.PMU = st.PMU[:min(o.limit, len(st.PMU))]
+			}
 			return o.printJSON(st)
 		}
-		return printTraceStats(o.streams, &st)
+		list := statsSections(t, &st)
+		var shown []section
+		for _, x := range list {
+			if len(o.only) > 0 && !slices.Contains(o.only, x.name) {
+				continue
+			}
+			if o.limit > 0 {
+				x.rows = x.rows[:min(o.limit, len(x.rows))]
+			}
+			shown = append(shown, x)
+		}
+		return o.printSections(shown, o.format)
 	})
 }
 
-func printTraceStats(s *streams, st *stats.Stats) error {
-	unit := "" // the header of a pipe says the unit
-	if !s.outTTY {
-		unit = "_ns"
+// statsTables is the tables of the report, in their order.
+var statsTables = []string{"op_types", "ops", "pmu", "collectives", "communication", "links", "apis", "steps", "streams", "idle", "devices", "counters"}
+
+// statsSections is the report.
+func statsSections(t *trace.Trace, st *stats.Stats) []section {
+	var out []section
+	add := func(name, columns string, rows func(row func(cells ...any))) {
+		x := section{name: name, columns: strings.Fields(columns)}
+		rows(func(cells ...any) { x.rows = append(x.rows, cells) })
+		out = append(out, x)
 	}
-	head := fmt.Sprintf("count\ttotal%s\tmean%s\tmax%s\tcycles\tbytes\t", unit, unit, unit)
 	ops := func(list []stats.Op) func(row func(cells ...any)) {
 		return func(row func(cells ...any)) {
 			for _, o := range list {
-				row(o.Count, s.ns(o.TotalNs), s.ns(o.MeanNs), s.ns(o.MaxNs), o.Cycles, o.Bytes, o.Name)
+				row(o.Count, o.TotalNs, o.MeanNs, o.MaxNs, o.Cycles, o.Bytes, o.Name)
 			}
 		}
 	}
-	blank := func(err error) error {
-		if err == nil {
-			_, err = fmt.Fprintln(s.out)
-		}
-		return err
-	}
-	for _, part := range []struct {
-		name string
-		list []stats.Op
-	}{{"op_type", st.OpTypes}, {"op", st.Ops}, {"collective", st.Communication}} {
-		if len(part.list) == 0 && part.name == "collective" {
-			continue
-		}
-		if err := blank(s.table(head+part.name, ops(part.list))); err != nil {
-			return err
-		}
-	}
-	if err := printTraceHost(s, st, unit, blank); err != nil {
-		return err
-	}
-	streams := fmt.Sprintf("device\tstream\ttasks\tbusy%[1]s\tidle_host%[1]s\tidle_event%[1]s\tidle_engine%[1]s\tidle_scheduler%[1]s\tidle_unknown%[1]s\tname", unit)
-	err := blank(s.table(streams, func(row func(cells ...any)) {
-		for _, x := range st.Streams {
-			row(x.Device, x.Stream, x.Tasks, s.ns(x.BusyNs), s.ns(x.Idle.HostNs), s.ns(x.Idle.EventNs), s.ns(x.Idle.EngineNs), s.ns(x.Idle.SchedulerNs), s.ns(x.Idle.UnknownNs), x.Name)
-		}
-	}))
-	if err != nil {
-		return err
-	}
-	return s.table(fmt.Sprintf("device\trank\ttasks\tspan%[1]s\tbusy%[1]s\tunion%[1]s\tcompute%[1]s\tcommunication%[1]s\texposed_communication%[1]s\tfree%[1]s", unit), func(row func(cells ...any)) {
-		for _, d := range st.Devices {
-			rank := "-"
-			if d.Rank != nil {
-				rank = fmt.Sprint(*d.Rank)
+	const sums = "count total_ns mean_ns max_ns cycles bytes "
+	add("op_types", sums+"op_type", ops(st.OpTypes))
+	add("ops", sums+"op", ops(st.Ops))
+	metrics := stats.MetricNames(t, st.PMU)
+	add("pmu", "count total_ns "+strings.Join(metrics, " ")+" op_type", func(row func(cells ...any)) {
+		for _, m := range st.PMU {
+			cells := []any{m.Count, m.TotalNs}
+			for _, name := range metrics {
+				var v any
+				if x, ok := m.Values[name]; ok {
+					v = x
+				}
+				cells = append(cells, v)
 			}
-			row(d.Device, rank, d.Tasks, s.ns(d.SpanNs), s.ns(d.BusyNs), s.ns(d.UnionNs), s.ns(d.ComputeNs), s.ns(d.CommNs), s.ns(d.ExposedNs), s.ns(d.FreeNs))
+			row(append(cells, m.Name)...)
 		}
 	})
-}
-
-// printTraceHost prints host calls and the steps that the source summed up.
-func printTraceHost(s *streams, st *stats.Stats, unit string, blank func(error) error) error {
-	if len(st.APIs) > 0 {
-		err := blank(s.table(fmt.Sprintf("count\ttotal%[1]s\tmean%[1]s\tmax%[1]s\thost_call", unit), func(row func(cells ...any)) {
-			for _, o := range st.APIs {
-				row(o.Count, s.ns(o.TotalNs), s.ns(o.MeanNs), s.ns(o.MaxNs), o.Name)
+	add("collectives", sums+"collective", ops(st.Communication))
+	add("communication", "rank count elapse_ns transit_ns wait_ns synchronization_ns idle_ns communication", func(row func(cells ...any)) {
+		for _, c := range st.CommTimes {
+			var rank any
+			if c.Rank != nil {
+				rank = *c.Rank
 			}
-		}))
-		if err != nil {
-			return err
+			row(rank, c.Count, c.ElapseNs, c.TransitNs, c.WaitNs, c.SyncNs, c.IdleNs, c.Op)
 		}
-	}
-	if len(st.Steps) == 0 {
-		return nil
-	}
-	head := "total%[1]s\tcomputing%[1]s\tcommunication%[1]s\tnot_overlapped%[1]s\tfree%[1]s\tbubble%[1]s\tpreparing%[1]s\ttype\tindex\tstep"
-	return blank(s.table(fmt.Sprintf(head, unit), func(row func(cells ...any)) {
+	})
+	add("links", "src dst transport bytes transit_ns bandwidth_gb_s group", func(row func(cells ...any)) {
+		for _, l := range st.Links {
+			row(l.Src, l.Dst, l.Transport, l.Bytes, l.TransitNs, l.Bandwidth, l.Group)
+		}
+	})
+	add("apis", "count total_ns mean_ns max_ns host_call", func(row func(cells ...any)) {
+		for _, o := range st.APIs {
+			row(o.Count, o.TotalNs, o.MeanNs, o.MaxNs, o.Name)
+		}
+	})
+	add("steps", "total_ns computing_ns communication_ns not_overlapped_ns free_ns bubble_ns preparing_ns type index step", func(row func(cells ...any)) {
 		for _, x := range st.Steps {
-			row(s.ns(x.Total), s.ns(x.Computing), s.ns(x.Communication), s.ns(x.NotOverlapped), s.ns(x.Free), s.ns(x.Bubble), s.ns(x.Preparing), x.Type, x.Index, x.Name)
+			row(x.Total, x.Computing, x.Communication, x.NotOverlapped, x.Free, x.Bubble, x.Preparing, x.Type, x.Index, x.Name)
 		}
-	}))
+	})
+	add("streams", "device stream tasks busy_ns idle_host_ns idle_event_ns idle_engine_ns idle_scheduler_ns idle_unknown_ns name", func(row func(cells ...any)) {
+		for _, x := range st.Streams {
+			row(x.Device, x.Stream, x.Tasks, x.BusyNs, x.Idle.HostNs, x.Idle.EventNs, x.Idle.EngineNs, x.Idle.SchedulerNs, x.Idle.UnknownNs, x.Name)
+		}
+	})
+	add("idle", "host_ns event_ns engine_ns scheduler_ns unknown_ns", func(row func(cells ...any)) {
+		if len(st.Streams) > 0 {
+			row(st.Idle.HostNs, st.Idle.EventNs, st.Idle.EngineNs, st.Idle.SchedulerNs, st.Idle.UnknownNs)
+		}
+	})
+	add("devices", "device rank tasks span_ns busy_ns union_ns compute_ns communication_ns exposed_communication_ns free_ns", func(row func(cells ...any)) {
+		for _, d := range st.Devices {
+			var rank any
+			if d.Rank != nil {
+				rank = *d.Rank
+			}
+			row(d.Device, rank, d.Tasks, d.SpanNs, d.BusyNs, d.UnionNs, d.ComputeNs, d.CommNs, d.ExposedNs, d.FreeNs)
+		}
+	})
+	add("counters", "device samples min mean max last counter", func(row func(cells ...any)) {
+		for _, c := range st.Counters {
+			row(c.Device, c.Samples, c.Min, c.Mean, c.Max, c.Last, c.Name)
+		}
+	})
+	return out
 }

@@ -53,6 +53,11 @@ func (f *finder) find(dir string, depth int) ([]part, error) {
 			return parts, nil
 		}
 	}
+	if filepath.Base(dir) == "ASCEND_PROFILER_OUTPUT" {
+		if parts := torch(filepath.Dir(dir), dir); len(parts) > 0 {
+			return parts, nil
+		}
+	}
 	if torchraw.Is(dir) {
 		return f.neverAnalysed(dir, entries, depth)
 	}

@@ -67,11 +67,18 @@ func Read(ctx context.Context, path string, o Options) (*trace.Trace, error) {
 			return t, nil
 		}
 	}
+	if dir := collection(path, st.IsDir()); dir != "" {
+		return within(ctx, path, dir, o)
+	}
 	var t *trace.Trace
 	if st.IsDir() {
 		t, err = directory(ctx, path, o)
-	} else {
-		t, err = tapped(ctx, path, o.Tap)
+	} else if t, err = tapped(ctx, path, o.Tap); t == nil && ctx.Err() == nil {
+		if dir := around(path); dir != "" {
+			if whole, err := within(ctx, path, dir, o); whole != nil {
+				return whole, err
+			}
+		}
 	}
 	if key != "" && err == nil {
 		_ = o.Cache.Put(key, t) // a full disk only makes the next time as slow as this one
@@ -93,6 +100,17 @@ func tapped(ctx context.Context, path string, tap func(rows []trace.Task)) (*tra
 	rec.Tap(tap)
 	t, err := npt.ReadInto(&reader{ctx, f}, rec)
 	return t, named(path, err)
+}
+
+// within reads the collection that path is a part of.
+func within(ctx context.Context, path, dir string, o Options) (*trace.Trace, error) {
+	t, err := Read(ctx, dir, o)
+	if t == nil {
+		return nil, err
+	}
+	out := *t
+	out.Source.Notes = append(slices.Clip(out.Source.Notes), fmt.Sprintf("%s is a part of %s: all of it was read", base(path), dir))
+	return &out, err
 }
 
 // Paths reads several traces and makes one of them.
@@ -143,13 +161,26 @@ func file(ctx context.Context, path string, more details, device uint16) (*trace
 		return t, named(path, err)
 	}
 	if strings.HasPrefix(head, profdb.Magic) {
-		return profdb.Read(ctx, path)
+		t, err := profdb.Read(ctx, path)
+		if t != nil && err == nil && t.Tasks.Len() == 0 && filepath.Base(filepath.Dir(path)) == "sqlite" {
+			return nil, problem.Damagedf("%s is an intermediate database of the vendor's parser", path)
+		}
+		return t, err
 	}
 	packed := strings.HasPrefix(head, gzipMagic)
 	if packed {
 		if head, err = unpackHead(path); err != nil {
 			return nil, problem.Damagedf("%s: gzip data: %w", path, err)
 		}
+	}
+	if packed && strings.HasPrefix(head, npt.Magic[:4]) {
+		in, err := openText(path, true)
+		if err != nil {
+			return nil, problem.Damagedf("%s: %w", path, err)
+		}
+		defer in.Close()
+		t, err := npt.Read(&reader{ctx, in})
+		return t, named(path, err)
 	}
 	switch look(head) {
 	case isJSON:
@@ -259,7 +290,7 @@ func plausible(text string) bool {
 // looks says what a file that starts with head is, as far as a reader would want to know.
 func looks(head string, packed bool) string {
 	for _, f := range []struct{ start, is string }{
-		{"PAR1", "is a Parquet file"}, {"PK\x03\x04", "is a zip archive"}, {"\x7fELF", "is an ELF file"}, {"IMOD", "is an offline model (.om)"},
+		{"PAR1", "is a Parquet file"}, {"PK\x03\x04", "is a zip archive (unpack it first)"}, {profdb.Magic[:15], "is a packed SQLite database (unpack it first)"}, {"BZh", "is packed with bzip2 (unpack it first)"}, {"\x28\xb5\x2f\xfd", "is packed with zstd (unpack it first)"}, {"\xfd7zXZ", "is packed with xz (unpack it first)"}, {"\x7fELF", "is an ELF file"}, {"IMOD", "is an offline model (.om)"},
 	} {
 		if strings.HasPrefix(head, f.start) {
 			return f.is
@@ -267,6 +298,8 @@ func looks(head string, packed bool) string {
 	}
 	text := strings.TrimLeft(head, " \t\r\n\ufeff")
 	switch {
+	case len(head) > 262 && head[257:262] == "ustar":
+		return "is a tar archive (unpack it first)"
 	case packed:
 		return "is gzip data that holds no JSON and no table"
 	case head == "":

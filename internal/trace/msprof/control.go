@@ -18,6 +18,7 @@ const controlLimit = 4 << 20
 // info is info.json: the machine. Its numbers are text on some versions.
 type info struct {
 	Platform word     `json:"platform_version"`
+	Version  word     `json:"version"`
 	Driver   word     `json:"drvVersion"`
 	Pid      word     `json:"pid"`
 	Rank     word     `json:"rank_id"`
@@ -51,6 +52,14 @@ type sample struct {
 	Profiling    string `json:"ai_core_profiling"`
 	Mode         string `json:"ai_core_profiling_mode"`
 	Stars        string `json:"stars_acsq_task"`
+	L2Events     string `json:"l2CacheTaskProfilingEvents"`
+	QoS          string `json:"qosEvents"`
+	L2Cache      string `json:"l2CacheTaskProfiling"`
+	HBM          string `json:"hbmProfiling"`
+	NIC          string `json:"nicProfiling"`
+	RoCE         string `json:"roceProfiling"`
+	PCIe         string `json:"pcieProfiling"`
+	HCCS         string `json:"hccsProfiling"`
 }
 
 // stamps is start_info or end_info.

@@ -3,6 +3,8 @@ package msprof
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"npu/internal/trace"
 )
@@ -27,6 +29,7 @@ type deviceData struct {
 	summed     []int32 // by task: place in sums plus one; nil without PMU records
 	ticks      []tick  // clock of the cores
 	stopped    bool    // the clock was reported as 0
+	labels     map[labelKey]string
 	plan       map[uint32]planned
 	iterations int64
 	hwts       bool
@@ -99,13 +102,14 @@ func (d *deviceData) control(host *hostData) {
 }
 
 // read reads all records of the device.
-func (d *deviceData) read(ctx context.Context) error {
+func (d *deviceData) read(ctx context.Context, host *hostData) error {
 	d.pairs = newPairs()
 	d.hwts = d.has("hwts.data") && !d.has("stars_soc.data")
 	steps := []func(context.Context) error{d.readStars, d.readTrack, d.readTraining, d.readStarsPMU, d.readCorePMU, d.readFrequency}
 	if d.hwts {
 		steps = append([]func(context.Context) error{d.readHwts, d.readPlan}, steps[1:]...)
 	}
+	steps = append(steps, func(ctx context.Context) error { return d.readSampled(ctx, host) })
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
@@ -123,6 +127,17 @@ func (d *deviceData) read(ctx context.Context) error {
 func (d *deviceData) describe() {
 	if !d.has("stars_soc.data") && !d.has("hwts.data") {
 		d.missing("no task log (stars_soc.data or hwts.data): its tasks are not known")
+	}
+	for _, kind := range slices.Sorted(maps.Keys(d.kinds)) {
+		d.holes(kind, d.missing)
+	}
+	for _, x := range []struct{ on, kind, what string }{
+		{d.sample.L2Cache, "l2_cache.data", "L2 cache counters"}, {d.sample.HBM, "hbm.data", "HBM bandwidth"}, {d.sample.NIC, "nic.data", "network cards"}, {d.sample.RoCE, "roce.data", "RoCE"},
+		{d.sample.PCIe, "pcie.data", "PCIe"}, {d.sample.HCCS, "hccs.data", "HCCS links"},
+	} {
+		if x.on == "on" && !d.has(x.kind) {
+			d.missing("%s (%s), which was switched on", x.what, x.kind)
+		}
 	}
 	if ends := d.left + d.cut; ends > 0 {
 		d.missing("the ends of %d tasks, which were left out", ends)
@@ -146,8 +161,8 @@ func (d *deviceData) describe() {
 	if !pmu {
 		d.out.Hints = append(d.out.Hints, "no PMU counters: collect with --ai-core=on --aic-metrics=PipeUtilization to see what bounds a kernel")
 	}
-	for kind, n := range d.unread("stars_soc.data", "hwts.data", "ts_track.data", "training_trace", "ffts_profile.data", "aicore.data", "aiVectorCore.data", "lpmFreqConv.data", "lpmInfoConv.data",
-		"Framework.host.vm.task_desc_info", "Framework.host.vm.graph_desc_info", "Framework.host.vm.point") {
+	for kind, n := range d.unread(append(sampledKinds, "stars_soc.data", "hwts.data", "ts_track.data", "training_trace", "ffts_profile.data", "aicore.data", "aiVectorCore.data", "lpmFreqConv.data", "lpmInfoConv.data",
+		"Framework.host.vm.task_desc_info", "Framework.host.vm.graph_desc_info", "Framework.host.vm.point")...) {
 		d.out.Records["bytes not read: "+kind] += n
 	}
 	if d.sample.Level == "level0" {

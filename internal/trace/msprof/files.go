@@ -92,6 +92,45 @@ func parseSlice(name string) (kind string, s slice, ok bool) {
 	return kind, s, true
 }
 
+// IsSlice says whether name is that of a raw slice.
+func IsSlice(name string) bool {
+	_, _, ok := parseSlice(name)
+	return ok
+}
+
+// holes says which slices of the streams of kind are not there, and how many bytes are short of what the collector wrote. Slices that
+// age are deleted from the front.
+func (f *folder) holes(kind string, say func(format string, args ...any)) {
+	last := map[string]int{}
+	for _, s := range f.kinds[kind] {
+		before, ok := last[s.stream]
+		switch {
+		case !ok && s.number > 0 && !strings.HasPrefix(filepath.Base(s.path), "aging."):
+			say("slices 0 to %d of %s", s.number-1, s.stream)
+		case ok && s.number > before+1:
+			say("slices %d to %d of %s", before+1, s.number-1, s.stream)
+		}
+		last[s.stream] = s.number
+		if want, ok := wrote(s.path); ok && s.size < want {
+			say("%d bytes of %s, which held %d when it was collected", want-s.size, filepath.Base(s.path), want)
+		}
+	}
+}
+
+// wrote is how many bytes the collector says it wrote.
+func wrote(path string) (int64, bool) {
+	text, err := readControl(path + ".done")
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(text) {
+		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "filesize:"); ok {
+			return word(strings.TrimSpace(n)).int()
+		}
+	}
+	return 0, false
+}
+
 func cutLast(s, sep string) (before, after string, found bool) {
 	at := strings.LastIndex(s, sep)
 	if at < 0 {

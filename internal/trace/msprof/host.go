@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"npu/internal/trace"
@@ -26,6 +27,40 @@ type hostData struct {
 	bad     int64
 	events  int64 // API events without an end: marks, not calls
 	found   bool
+	missing func(format string, args ...any)
+	copies  []copied
+}
+
+// copied is what the host says of a copy.
+type copied struct {
+	count  uint64
+	bytes  uint64
+	thread uint32
+	kind   uint16
+}
+
+// readCopies reads memcpy_info: u64 bytes, u16 kind.
+func (h *hostData) readCopies(ctx context.Context) error {
+	err := h.each(ctx, "memcpy_info", 64, func(rec []byte) {
+		h.copies = append(h.copies, copied{
+			thread: binary.LittleEndian.Uint32(rec[8:]), count: binary.LittleEndian.Uint64(rec[16:]), bytes: binary.LittleEndian.Uint64(rec[24:]), kind: binary.LittleEndian.Uint16(rec[32:]),
+		})
+	})
+	slices.SortStableFunc(h.copies, func(a, b copied) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.count, b.count))
+	})
+	return err
+}
+
+// copyOf is the copy that call c announced; nil when none.
+func (h *hostData) copyOf(c *call) *copied {
+	at, _ := slices.BinarySearchFunc(h.copies, copied{thread: c.thread, count: c.begin}, func(a, b copied) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.count, b.count))
+	})
+	if at < len(h.copies) && h.copies[at].thread == c.thread && h.copies[at].count <= c.end {
+		return &h.copies[at]
+	}
+	return nil
 }
 
 // call is an API event.
@@ -65,19 +100,22 @@ func (h *hostData) read(ctx context.Context) error {
 	if h.dict, err = readDictionaries(ctx, &h.folder, &h.bad); err != nil {
 		return err
 	}
-	for _, read := range []func(context.Context) error{h.readExpand, h.readCalls, h.readTracks, h.readNodes} {
+	for _, read := range []func(context.Context) error{h.readExpand, h.readCalls, h.readTracks, h.readNodes, h.readCopies} {
 		if err := read(ctx); err != nil {
 			return err
 		}
 	}
-	for _, kind := range []string{"context_id_info", "tensor_info", "hccl_info", "hccl_op_info", "node_attr_info", "memcpy_info", "fusion_op_info"} {
+	for _, kind := range []string{"context_id_info", "tensor_info", "hccl_info", "hccl_op_info", "node_attr_info", "fusion_op_info"} {
 		size := 256
-		if kind == "memcpy_info" || kind == "hccl_op_info" || kind == "node_attr_info" {
+		if kind == "hccl_op_info" || kind == "node_attr_info" {
 			size = 64
 		}
 		if bytes := h.size(kind); bytes > 0 {
 			h.records[kind] = bytes / int64(size)
 		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(h.kinds)) {
+		h.holes(kind, h.missing)
 	}
 	for kind, n := range h.unread("api_event.data", "task_track", "node_basic_info", "expand_stream_spec", "hash_dic", "type_info_dic", "context_id_info", "tensor_info", "hccl_info",
 		"hccl_op_info", "node_attr_info", "memcpy_info", "fusion_op_info") {

@@ -165,6 +165,14 @@ func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task) taskTy
 			k.Name = m.name(rec, item)
 		}
 	}
+	if what.kind == trace.Memcpy && m.caller[row] >= 0 {
+		if c := m.host.copyOf(&m.host.calls[m.caller[row]]); c != nil && c.bytes < 1<<62 {
+			k.Bytes = int64(c.bytes)
+			if c.kind < 4 {
+				k.Dir = trace.Dir(c.kind)
+			}
+		}
+	}
 	if op := m.op(row); op != nil {
 		if op.name != 0 {
 			k.Name = m.name(rec, op.name)

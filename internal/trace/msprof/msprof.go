@@ -184,7 +184,7 @@ func readDevices(ctx context.Context, numbers []int, dirs map[int]string, host *
 				return
 			}
 			d.control(host)
-			errs[i] = d.read(ctx)
+			errs[i] = d.read(ctx, host)
 		})
 	}
 	done.Wait()
@@ -201,7 +201,7 @@ func (h *hostData) open(ctx context.Context, dir string, missing func(format str
 	if h.folder, err = openFolder(dir); err != nil {
 		return 0, err
 	}
-	h.found = true
+	h.found, h.missing = true, missing
 	if err := readJSON(dir, &h.info, "info.json"); err != nil {
 		missing("host/info.json: the frequency of the host's counter (%v)", reason(err))
 	}

@@ -3,6 +3,7 @@ package msprof
 import (
 	"context"
 	"encoding/binary"
+	"strconv"
 
 	"npu/internal/trace/ascend"
 )
@@ -26,6 +27,9 @@ const (
 	acsqEnd   = 0x01
 	partStart = 0x22
 	partEnd   = 0x23
+
+	acceleratorPMU = 0x1A
+	interSoC       = 0x1C
 )
 
 // ids decodes stream and task ids, which share bits on chips with many streams.
@@ -91,9 +95,40 @@ func (d *deviceData) starsTask(head uint16, rec []byte) {
 		} else {
 			d.finish(key, count)
 		}
+	case acceleratorPMU:
+		if !d.v6() {
+			at, id := d.unix(count), binary.LittleEndian.Uint16(rec[18:])&63
+			for i, name := range []string{"read bandwidth level", "write bandwidth level", "read outstanding level", "write outstanding level"} {
+				d.values = append(d.values, value{at, float64(binary.LittleEndian.Uint64(rec[32+8*i:])), d.label("accelerator", id, name)})
+			}
+		}
+	case interSoC:
+		if !d.v6() {
+			at, levels := d.unix(count), binary.LittleEndian.Uint16(rec[32:])
+			d.values = append(d.values, value{at, float64(levels >> 3 & 0xFF), "L2 buffer bandwidth level"}, value{at, float64(levels & 7), "MATA bandwidth level"})
+		}
 	default:
 		d.skipped++
 	}
+}
+
+// label is the name of a counter of one of several units, made once.
+func (d *deviceData) label(what string, id uint16, name string) string {
+	key := labelKey{id, name}
+	s, ok := d.labels[key]
+	if !ok {
+		s = what + " " + strconv.Itoa(int(id)) + " " + name
+		if d.labels == nil {
+			d.labels = map[labelKey]string{}
+		}
+		d.labels[key] = s
+	}
+	return s
+}
+
+type labelKey struct {
+	id   uint16
+	name string
 }
 
 // sqeName is the type of a task that no host record describes. Vector kernels have sqe type 0 as well.

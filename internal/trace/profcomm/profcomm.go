@@ -45,9 +45,6 @@ func Read(ctx context.Context, in io.Reader) (*trace.Trace, error) {
 	for _, s := range []*trace.Sheet{r.ops, r.bandwidth, r.sizes, r.links, r.groups} {
 		s.Trim()
 		r.source.AddSheet(s)
-		if s.Rows > 0 {
-			r.source.Records["rows of "+s.Name] = int64(s.Rows)
-		}
 	}
 	if err == nil && len(r.source.Sheets) == 0 && !r.empty {
 		return nil, problem.Damagedf("read communication data: it holds neither operations nor links")

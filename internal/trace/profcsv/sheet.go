@@ -162,7 +162,6 @@ func (r *reading) sheetRow(name string) func() {
 		s.Rows = r.sheet.Rows
 		s.Trim()
 		r.source.AddSheet(s)
-		r.source.Records["rows of "+name] = int64(s.Rows)
 	}
 	return func() {
 		r.sheet.Rows++

@@ -2,6 +2,7 @@ package profdb
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -158,6 +159,9 @@ func (r *reader) sheet(table string, k *known) error {
 			r.sampled(table, s, stamp, labels, text)
 		}
 	})
+	if err != nil {
+		err = fmt.Errorf("table %s: %w", table, err)
+	}
 	if s == nil {
 		return err
 	}

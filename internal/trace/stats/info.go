@@ -33,6 +33,10 @@ type Info struct {
 	SourceDevices []trace.SourceDevice `json:"source_devices,omitempty"`
 	Steps         int                  `json:"steps"`
 	Counters      int                  `json:"counter_values"`
+	Tables        map[string]int       `json:"tables"`  // rows of the tables beside the tasks
+	Answers       []Answer             `json:"answers"` // what the collection can tell
+	Gaps          []Gap                `json:"gaps"`    // the longest time in which a device ran nothing
+	Notes         []string             `json:"notes"`   // what the reader did
 }
 
 // NewInfo describes t.
@@ -42,6 +46,10 @@ func NewInfo(t *trace.Trace) Info {
 		HostCalls: t.Spans.Len(), WallOrdered: t.Meta.WallOrdered, LostRecords: t.Meta.Lost, BadRecords: t.Source.BadRecords,
 		ByKind: map[string]int64{}, Missing: append([]string{}, t.Source.Missing...), Hints: append([]string{}, t.Source.Hints...),
 		Records: map[string]int64{}, SourceDevices: t.Source.Devices, Steps: len(t.Source.Steps), Counters: t.Counters.Len(),
+		Tables: map[string]int{}, Answers: answers(t), Gaps: gaps(t), Notes: append([]string{}, t.Source.Notes...),
+	}
+	for i := range t.Source.Sheets {
+		in.Tables[t.Source.Sheets[i].Name] = t.Source.Sheets[i].Rows
 	}
 	devices, streams := map[uint16]bool{}, map[streamKey]bool{}
 	maps.Copy(in.Records, t.Source.Records)

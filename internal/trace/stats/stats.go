@@ -23,6 +23,11 @@ type Stats struct {
 	APIs          []Op         `json:"apis"`          // host calls
 	Communication []Op         `json:"communication"` // collective operations
 	Steps         []trace.Step `json:"steps"`         // as the source sums them up
+
+	PMU       []Metrics     `json:"pmu"`                 // by operator type
+	CommTimes []CommTime    `json:"communication_times"` // as the vendor's tools sum them up
+	Links     []Link        `json:"links"`
+	Counters  []CounterStat `json:"counters"`
 }
 
 // Op is the tasks of one operator type or of one operator. Tasks without an operator go by their kind.
@@ -72,7 +77,7 @@ func New(t *trace.Trace) Stats {
 	}
 	out := Stats{
 		OpTypes: c.types.list(t, false), Ops: c.ops.list(t, true), Streams: []Stream{}, Devices: []Device{}, APIs: calls(t), Communication: c.comm.list(t, true),
-		Steps: append([]trace.Step{}, t.Source.Steps...),
+		Steps: append([]trace.Step{}, t.Source.Steps...), PMU: metrics(t.Source.Sheet("pmu")), CommTimes: commTimes(t), Links: links(t), Counters: counterStats(t),
 	}
 	names := map[streamKey]string{}
 	for _, s := range t.Streams {

@@ -20,10 +20,14 @@ func TestNewInfo(t *testing.T) {
 		{Start: 25, End: 40, Stream: 2, Device: 1, Kind: 200},
 	})
 	got := NewInfo(r.Finish())
+	if len(got.Answers) != 2 || !got.Answers[0].Answered {
+		t.Errorf("answers %+v", got.Answers)
+	}
+	got.Answers = nil
 	want := Info{
 		Format: "run", Chip: "Ascend910B3", Devices: 2, Tasks: 3, DeviceTimeNs: 36, SpanNs: 30, Streams: 3,
 		ByKind: map[string]int64{"KERNEL_AICORE": 1, "MEMCPY_ASYNC": 1, "UNKNOWN": 1}, Missing: []string{}, LostRecords: 4,
-		Hints: []string{}, Records: map[string]int64{},
+		Hints: []string{}, Records: map[string]int64{}, Tables: map[string]int{}, Gaps: []Gap{}, Notes: []string{},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)

@@ -1,0 +1,112 @@
+package stats
+
+import (
+	"strings"
+
+	"npu/internal/trace"
+)
+
+// Answer is a question that people ask of traces: whether this one can answer it, with which command, and if not, what to switch on
+// the next time.
+type Answer struct {
+	Question string `json:"question"`
+	Answered bool   `json:"answered"`
+	With     string `json:"with"`
+	Collect  string `json:"collect,omitempty"` // what is needed for the answer
+}
+
+// answers says what t can tell.
+func answers(t *trace.Trace) []Answer {
+	kernels, typed, submitted, collectives, cycles := false, false, false, false, false
+	for i := range t.Tasks.Len() {
+		kind := t.Tasks.Kind.At(i)
+		kernel := kind.Kernel()
+		kernels = kernels || kernel
+		typed = typed || kernel && t.Tasks.Op.At(i) != 0
+		submitted = submitted || t.Tasks.Flags.At(i)&trace.FlagNoSubmit == 0
+		collectives = collectives || kind == trace.Communication
+		cycles = cycles || t.Tasks.Acct.At(i) != 0
+	}
+	memory := false
+	for _, c := range t.Counters.All() {
+		if name := t.String(c.Name); strings.Contains(name, "(bytes)") || strings.Contains(name, "(KB)") {
+			memory = true
+			break
+		}
+	}
+	s := &t.Source
+	list := []Answer{
+		{"where the device time went", t.Tasks.Len() > 0 || len(s.Totals) > 0, "npu trace stats", "--task-time=l0 or more"},
+		{"which operator types take it", typed || len(s.Totals) > 0, "npu trace stats --only op_types", "--task-time=l1 (torch_npu: profiler_level Level1)"},
+		{"what bounds a kernel", cycles || s.Sheet("pmu") != nil, "npu trace stats --only pmu", "--ai-core=on --aic-metrics=PipeUtilization (torch_npu: aic_metrics)"},
+		{"which shapes it had", s.Sheet("op_details") != nil, "npu trace query 'select name, input_shapes from op_details'", "--task-time=l1 (torch_npu: profiler_level Level1)"},
+		{"why the device was idle", submitted, "npu trace stats --only idle,streams", "the host's calls: --ascendcl=on --runtime-api=on"},
+		{"what the host did", t.Spans.Len() > 0, "npu trace stats --only apis", "--ascendcl=on --runtime-api=on (torch_npu: activities CPU)"},
+		{"how long communication took", collectives || s.Sheet("communication") != nil, "npu trace stats --only collectives,communication", "--hccl=on (torch_npu: profiler_level Level1)"},
+		{"how fast the links are", s.Sheet("communication_matrix") != nil, "npu trace stats --only links", "--hccl=on and analysis (torch_npu: profiler_level Level1)"},
+		{"how much memory is in use", memory || s.Sheet("operator_memory") != nil, "npu trace stats --only counters", "--sys-hardware-mem=on (torch_npu: profile_memory=True)"},
+		{"how long a step takes", len(s.Steps) > 0, "npu trace stats --only steps", "torch_npu: prof.step() and analysis"},
+		{"which rank is late", s.Ranks > 1, "npu trace stats --only devices,steps", "the directories of all ranks"},
+	}
+	for i := range list {
+		if list[i].Answered {
+			list[i].Collect = ""
+		}
+	}
+	if t.Source.Format == "run" || strings.HasPrefix(t.Source.Format, "npt") || strings.HasPrefix(t.Source.Format, "npu ") {
+		own := list[:0]
+		for _, a := range list {
+			if a.Answered {
+				own = append(own, a)
+			}
+		}
+		return own // what the simulator records is not switched on by the vendor's options
+	}
+	return list
+}
+
+// Gap is the longest time in which a device ran nothing.
+type Gap struct {
+	Device  uint16 `json:"device"`
+	StartNs int64  `json:"start_ns"`
+	Ns      int64  `json:"ns"`
+}
+
+// gaps finds them, a device each; devices without one are left out.
+func gaps(t *trace.Trace) []Gap {
+	type state struct {
+		Gap
+		end  int64
+		some bool
+	}
+	var devices []state
+	at := map[uint16]int{}
+	last, index := uint16(0), -1
+	for i := range t.Tasks.Len() {
+		d := t.Tasks.Device.At(i)
+		if index < 0 || d != last {
+			k, ok := at[d]
+			if !ok {
+				k = len(devices)
+				at[d] = k
+				devices = append(devices, state{Gap: Gap{Device: d}})
+			}
+			last, index = d, k
+		}
+		s := &devices[index]
+		start, end := t.Tasks.Start.At(i), t.Tasks.End.At(i)
+		if s.some && start-s.end > s.Ns {
+			s.StartNs, s.Ns = s.end, start-s.end
+		}
+		if !s.some || end > s.end {
+			s.end, s.some = end, true
+		}
+	}
+	out := []Gap{}
+	for _, s := range devices {
+		if s.Ns > 0 {
+			out = append(out, s.Gap)
+		}
+	}
+	return out
+}

@@ -1,0 +1,303 @@
+package stats
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"npu/internal/trace"
+)
+
+// Metrics is the PMU's figures of one operator type, or of one operator where the source names no types: ratios, rates and bandwidths as means
+// weighted by duration, all others as sums.
+type Metrics struct {
+	Name    string             `json:"name"`
+	Count   int64              `json:"count"`
+	TotalNs int64              `json:"total_ns"`
+	Values  map[string]float64 `json:"metrics"`
+}
+
+// CounterStat is the values of one counter. The mean is that of the samples.
+type CounterStat struct {
+	Device  uint16  `json:"device"`
+	Name    string  `json:"name"`
+	Samples int64   `json:"samples"`
+	Min     float64 `json:"min"`
+	Mean    float64 `json:"mean"`
+	Max     float64 `json:"max"`
+	Last    float64 `json:"last"`
+}
+
+// CommTime is how long the collective operations of a kind took on a rank, and with what, as the vendor's tools sum it up.
+type CommTime struct {
+	Rank      *int64 `json:"rank"`
+	Op        string `json:"op"`
+	Count     int64  `json:"count"`
+	ElapseNs  int64  `json:"elapse_ns"`
+	TransitNs int64  `json:"transit_ns"`
+	WaitNs    int64  `json:"wait_ns"`
+	SyncNs    int64  `json:"synchronization_ns"`
+	IdleNs    int64  `json:"idle_ns"`
+}
+
+// Link is the traffic from one rank to another. Ranks are those of the group unless the cluster tools renamed them.
+type Link struct {
+	Group     string  `json:"group,omitempty"`
+	Src       int64   `json:"src"`
+	Dst       int64   `json:"dst"`
+	Transport string  `json:"transport"`
+	Bytes     int64   `json:"bytes"`
+	TransitNs int64   `json:"transit_ns"`
+	Bandwidth float64 `json:"bandwidth_gb_s"` // bytes over transit time, 10^9 bytes a second
+}
+
+// mean says whether a metric is one whose sum over kernels means nothing.
+func mean(name string) bool {
+	return strings.HasSuffix(name, "_ratio") || strings.HasSuffix(name, "_rate") || strings.HasSuffix(name, "_gb_s") || strings.HasSuffix(name, "_percent") || name == "memory_bound"
+}
+
+// keyColumns is the columns of the table of metrics that are none.
+const keyColumns = " rank device stream task start_ns duration_ns name op_type "
+
+// metrics sums the table of PMU figures up by operator type.
+func metrics(s *trace.Sheet) []Metrics {
+	out := []Metrics{}
+	if s == nil {
+		return out
+	}
+	op, name, duration := s.Column("op_type"), s.Column("name"), s.Column("duration_ns")
+	type sum struct {
+		Metrics
+		weight map[string]float64
+	}
+	sums := map[string]*sum{}
+	for i := range s.Rows {
+		label := ""
+		for _, c := range []*trace.SheetColumn{op, name} {
+			if c != nil && c.Type == trace.ColumnText {
+				label = cmp.Or(label, c.Text[i])
+			}
+		}
+		m := sums[label]
+		if m == nil {
+			m = &sum{Metrics{Name: label, Values: map[string]float64{}}, map[string]float64{}}
+			sums[label] = m
+		}
+		m.Count++
+		ns := 0.0
+		if duration != nil && duration.Type == trace.ColumnInt && duration.Int[i] > 0 {
+			m.TotalNs += duration.Int[i]
+			ns = float64(duration.Int[i])
+		}
+		for k := range s.Columns {
+			c := &s.Columns[k]
+			if strings.Contains(keyColumns, " "+c.Name+" ") {
+				continue
+			}
+			v := math.NaN()
+			switch {
+			case c.Type == trace.ColumnFloat:
+				v = c.Float[i]
+			case c.Type == trace.ColumnInt && c.Int[i] != trace.NoInt:
+				v = float64(c.Int[i])
+			}
+			switch {
+			case math.IsNaN(v):
+			case mean(c.Name):
+				m.Values[c.Name] += v * ns
+				m.weight[c.Name] += ns
+			default:
+				m.Values[c.Name] += v
+			}
+		}
+	}
+	for _, m := range sums {
+		for name := range m.Values {
+			if !mean(name) {
+				continue
+			}
+			if m.weight[name] == 0 {
+				delete(m.Values, name)
+				continue
+			}
+			m.Values[name] /= m.weight[name]
+		}
+		out = append(out, m.Metrics)
+	}
+	slices.SortFunc(out, func(a, b Metrics) int {
+		return cmp.Or(cmp.Compare(b.TotalNs, a.TotalNs), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// MetricNames is the metrics that any of list has, in the order of the source's columns.
+func MetricNames(t *trace.Trace, list []Metrics) []string {
+	var out []string
+	s := t.Source.Sheet("pmu")
+	if s == nil {
+		return out
+	}
+	for i := range s.Columns {
+		name := s.Columns[i].Name
+		if slices.ContainsFunc(list, func(m Metrics) bool { _, ok := m.Values[name]; return ok }) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// counterStats sums the counters up.
+func counterStats(t *trace.Trace) []CounterStat {
+	type key struct {
+		name   trace.StringID
+		device uint16
+	}
+	sums := map[key]*CounterStat{}
+	for _, c := range t.Counters.All() {
+		s := sums[key{c.Name, c.Device}]
+		if s == nil {
+			s = &CounterStat{Device: c.Device, Name: t.String(c.Name), Min: c.Value, Max: c.Value}
+			sums[key{c.Name, c.Device}] = s
+		}
+		s.Samples++
+		s.Min, s.Max, s.Last = min(s.Min, c.Value), max(s.Max, c.Value), c.Value
+		s.Mean += (c.Value - s.Mean) / float64(s.Samples)
+	}
+	out := make([]CounterStat, 0, len(sums))
+	for _, s := range sums {
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(a, b CounterStat) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// row reads the columns of a table by name.
+type row struct{ s *trace.Sheet }
+
+func (r row) int(name string, i int) int64 {
+	if c := r.s.Column(name); c != nil && c.Type == trace.ColumnInt && c.Int[i] != trace.NoInt {
+		return c.Int[i]
+	}
+	return 0
+}
+
+func (r row) text(name string, i int) string {
+	c := r.s.Column(name)
+	switch {
+	case c == nil:
+		return ""
+	case c.Type == trace.ColumnText:
+		return c.Text[i]
+	}
+	return ""
+}
+
+// commTimes sums the table of collective operations up by rank and kind of operation.
+func commTimes(t *trace.Trace) []CommTime {
+	out := []CommTime{}
+	s := t.Source.Sheet("communication")
+	if s == nil {
+		return out
+	}
+	ranks := map[int64]int64{}
+	for _, d := range t.Source.Devices {
+		if d.Rank >= 0 {
+			ranks[int64(d.ID)] = int64(d.Rank)
+		}
+	}
+	type key struct {
+		rank int64
+		op   string
+	}
+	sums := map[key]*CommTime{}
+	r := row{s}
+	rankColumn, device := s.Column("rank"), s.Column("device")
+	for i := range s.Rows {
+		op := r.text("op", i)
+		if strings.HasPrefix(op, "Total") {
+			continue // the sum of the others
+		}
+		k := key{trace.NoInt, operation(op)}
+		if rankColumn != nil && rankColumn.Type == trace.ColumnInt {
+			k.rank = rankColumn.Int[i]
+		}
+		if k.rank == trace.NoInt && device != nil && device.Type == trace.ColumnInt {
+			if rank, ok := ranks[device.Int[i]]; ok {
+				k.rank = rank
+			}
+		}
+		c := sums[k]
+		if c == nil {
+			c = &CommTime{Op: k.op}
+			if k.rank != trace.NoInt {
+				rank := k.rank
+				c.Rank = &rank
+			}
+			sums[k] = c
+		}
+		c.Count++
+		c.ElapseNs += r.int("elapse_ns", i)
+		c.TransitNs += r.int("transit_ns", i)
+		c.WaitNs += r.int("wait_ns", i)
+		c.SyncNs += r.int("synchronization_ns", i)
+		c.IdleNs += r.int("idle_ns", i)
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(sums), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), strings.Compare(a.op, b.op))
+	}) {
+		out = append(out, *sums[k])
+	}
+	return out
+}
+
+// operation is the kind of a collective operation: hcom_allReduce_ of hcom_allReduce__586_0_1.
+func operation(name string) string {
+	kind, _, _ := strings.Cut(name, "__")
+	return kind
+}
+
+// links sums the matrix of communication up. Its totals hold the operations that it also lists.
+func links(t *trace.Trace) []Link {
+	out := []Link{}
+	s := t.Source.Sheet("communication_matrix")
+	if s == nil {
+		return out
+	}
+	r := row{s}
+	totals := false
+	for i := range s.Rows {
+		totals = totals || strings.HasPrefix(strings.ToLower(r.text("op", i)), "total")
+	}
+	type key struct {
+		group, transport string
+		src, dst         int64
+	}
+	sums := map[key]*Link{}
+	for i := range s.Rows {
+		if totals != strings.HasPrefix(strings.ToLower(r.text("op", i)), "total") {
+			continue
+		}
+		k := key{r.text("group_name", i), r.text("transport", i), r.int("src", i), r.int("dst", i)}
+		l := sums[k]
+		if l == nil {
+			l = &Link{Group: k.group, Src: k.src, Dst: k.dst, Transport: k.transport}
+			sums[k] = l
+		}
+		l.Bytes += r.int("size_bytes", i)
+		l.TransitNs += r.int("transit_ns", i)
+	}
+	for _, l := range sums {
+		if l.TransitNs > 0 {
+			l.Bandwidth = float64(l.Bytes) / float64(l.TransitNs)
+		}
+		out = append(out, *l)
+	}
+	slices.SortFunc(out, func(a, b Link) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), cmp.Compare(a.Src, b.Src), cmp.Compare(a.Dst, b.Dst), strings.Compare(a.Transport, b.Transport))
+	})
+	return out
+}
