@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"npu/internal/model"
 	"npu/internal/tensor"
@@ -40,10 +41,9 @@ func (o *runOptions) printReport(rep *model.Report, res *model.Result, checks []
 	}
 	o.dumps(p, res.Dumps)
 	if o.trace != "" {
-		p.printf("\ntrace written: %s%s\n", o.trace, hint(o.trace))
-	} else if o.outTTY {
-		p.printf("\nnext: add --trace run.json and open it in https://ui.perfetto.dev\n")
+		p.printf("\ntrace written: %s", o.trace)
 	}
+	p.printf("\n%s\n", o.next())
 	return p.err
 }
 
@@ -66,17 +66,33 @@ func (p *printer) randoms(rep *model.Report, seed uint64) {
 	}
 }
 
-// hint is the command that looks at a trace file.
-func hint(path string) string {
+// next is the command that comes next: the one that shows the trace, or how to have one.
+func (o *runOptions) next() string {
+	path := shellQuoted(o.trace)
+	view := "next: npu trace view " + path
 	switch {
-	case strings.HasSuffix(path, ".npt"):
-		return "; see 'npu trace stats " + path + "'"
-	case strings.HasSuffix(path, ".pb.gz"):
-		return "; see 'go tool pprof -top " + path + "'"
-	case strings.HasSuffix(path, ".json"), strings.HasSuffix(path, ".json.gz"):
-		return "; open it in https://ui.perfetto.dev"
+	case o.trace == "":
+		return "next: add --trace run.npt, then npu trace view run.npt"
+	case strings.HasSuffix(o.trace, ".npt"):
+		return view
+	case strings.HasSuffix(o.trace, ".json"), strings.HasSuffix(o.trace, ".json.gz"):
+		return view + ", or open it in https://ui.perfetto.dev"
+	case strings.HasSuffix(o.trace, ".pb.gz"):
+		return "next: go tool pprof -top " + path
+	case strings.HasSuffix(o.trace, ".pftrace"):
+		return "next: open " + path + " in https://ui.perfetto.dev; --trace run.npt is for npu trace view"
 	}
-	return ""
+	return "next: --trace run.npt is for npu trace view"
+}
+
+// shellQuoted is a path as a shell takes it.
+func shellQuoted(s string) string {
+	if s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./+=:,@%", r)
+	}) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // dumps says where failing tasks left what.

@@ -148,8 +148,9 @@ func (o *runOptions) printStream(rep *program.Report, res *program.Result) error
 		program.Micros(rep.DeviceTimeNs), count(int64(len(rep.Faults)), "fault"), rep.Interactions)
 	o.dumps(p, res.Dumps)
 	if o.trace != "" {
-		p.line("trace", "%s%s", o.trace, hint(o.trace))
+		p.line("trace", "%s", o.trace)
 	}
+	p.line("next", "%s", strings.TrimPrefix(o.next(), "next: "))
 	return p.err
 }
 

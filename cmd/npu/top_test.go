@@ -66,7 +66,7 @@ func startTopAs(t *testing.T, w, h int, smi string, command func(exe, fake strin
 // want waits until the screen shows a text.
 func (tm *terminal) want(texts ...string) {
 	tm.t.Helper()
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		screen := tm.em.String()
 		missing := ""
 		for _, s := range texts {

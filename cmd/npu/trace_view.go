@@ -30,30 +30,44 @@ type traceViewOptions struct {
 	theme    string
 	ascii    bool
 	files    []string
+	pid      int
 }
 
 func newTraceViewCmd(a *app) *cobra.Command {
 	o := &traceViewOptions{app: a}
 	c := &cobra.Command{
-		Use:   "view FILE|DIR...",
+		Use:   "view FILE|DIR... | --pid PID",
 		Short: "Look at a trace as a timeline",
 		Long: `Shows host threads, streams, engines and counters as lanes over time: to zoom, to walk from task to task along what they
 waited for, to see why nothing ran, to measure and to cut out. Press ? for the keys. The trace is read in the background.
 
 Without a terminal, or with --once, it prints one frame as text; --keys presses keys before that, and --snapshot writes a
-picture. Running processes cannot be watched yet: record with "npu run --trace FILE".`,
+picture.
+
+--pid follows a run of this tool on this machine ("npu ps" lists them) from then on; its end stays in sight until one goes
+back, and F follows it again.`,
 		Example: `  npu trace view run.npt
+  npu trace view --pid 4711
   npu trace view --once --size 120x40 --keys 'ji' run.npt
   npu trace view --snapshot conv.svg --keys '/conv<enter>ff' run.npt`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.files = args
+			live := c.Flags().Changed("pid")
+			switch {
+			case live && len(args) > 0:
+				return problem.Usagef("--pid follows a run, and %s is a file: give one of them", args[0])
+			case !live && len(args) == 0:
+				return problem.Usagef("no trace given: npu trace view FILE, or --pid PID for a run that goes on (npu ps lists them)")
+			}
+			if o.files = args; live {
+				return runTraceViewLive(c.Context(), o)
+			}
 			return runTraceView(c.Context(), o)
 		},
 	}
 	o.flags(c)
 	f := c.Flags()
 	f.BoolVarP(&o.once, "once", "1", false, "print one frame and stop")
+	f.IntVar(&o.pid, "pid", 0, "follow this run of this tool")
 	f.StringVar(&o.size, "size", "", "columns and lines of a printed frame or a picture (default: the terminal's, else 120x40)")
 	f.StringVar(&o.keys, "keys", "", "keys to press before a frame is printed: letters, and <enter> <esc> <tab> <space> <left> <right> <up> <down>")
 	f.StringVar(&o.colour, "colour-by", "kind", "what slices are coloured by: "+strings.Join(timeline.Colours(), ", "))
@@ -63,6 +77,7 @@ picture. Running processes cannot be watched yet: record with "npu run --trace F
 	for name, values := range map[string][]string{"colour-by": timeline.Colours(), "theme": {"auto", "dark", "light"}} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
+	_ = c.RegisterFlagCompletionFunc("pid", completePids)
 	return c
 }
 
@@ -81,7 +96,7 @@ func runTraceView(ctx context.Context, o *traceViewOptions) error {
 		return o.frame(ctx, file, func(d *timeline.Data) error {
 			return outfile.Write(o.snapshot, func(w io.Writer) error { return timeline.Picture(w, d, s) })
 		})
-	case o.once || !o.outTTY || o.keys != "" || os.Getenv("TERM") == "dumb":
+	case o.still():
 		return o.frame(ctx, file, func(d *timeline.Data) error { return timeline.Print(d, s) })
 	}
 	for _, path := range o.files {
@@ -92,6 +107,11 @@ func runTraceView(ctx context.Context, o *traceViewOptions) error {
 	src := timeline.Open(file)
 	defer src.Close()
 	return timeline.Show(ctx, src, s)
+}
+
+// still says whether one frame is wanted and no screen.
+func (o *traceViewOptions) still() bool {
+	return o.once || !o.outTTY || o.keys != "" || os.Getenv("TERM") == "dumb"
 }
 
 // file is the trace to show, with its place in the cache.

@@ -9,6 +9,7 @@ import (
 	"npu/internal/runtime/ipc"
 	"npu/internal/runtime/telemetry"
 	"npu/internal/sim"
+	"npu/internal/trace/live"
 )
 
 // process is this process among the others of a run directory: its place, its telemetry, its share of each device.
@@ -61,6 +62,9 @@ func (rt *Runtime) join() {
 	p.next = telemetry.Snapshot{Started: time.Now().UnixNano(), Program: rt.cfg.Program}
 	p.link = rt.machine.NewLink(p.slot)
 	rt.process = p
+	if mem, err := p.slot.Records(live.FileBytes()); err == nil { // else nobody can follow the run, which does it no harm
+		rt.watched.begin(mem)
+	}
 	rt.machine.OnSample(p.sample)
 	rt.machine.WantSample()
 	p.done.Go(func() {
@@ -115,6 +119,9 @@ func (p *process) end() {
 // sample publishes the state of the devices. It runs on the driver.
 func (p *process) sample() {
 	p.account()
+	if p.rt.watched.wanted() {
+		p.rt.machine.Flush()
+	}
 	s := &p.next
 	s.Wall, s.Faults = time.Now().UnixNano(), p.rt.faults.Load()
 	s.Devices, s.Streams, s.Operators, s.Hidden = s.Devices[:0], s.Streams[:0], s.Operators[:0], 0

@@ -50,6 +50,7 @@ type Runtime struct {
 	handles handles
 	calls   calls
 	process *process // nil: this process shares nothing
+	watched *watched // nil: nothing is recorded
 	alone   error    // why, if it was to share
 	graphs  captures
 
@@ -73,7 +74,8 @@ func Open(c Config) (*Runtime, error) {
 	rt := &Runtime{cfg: c, spans: c.Spans && c.Recorder != nil, strings: c.Recorder}
 	sc := sim.Config{Chips: chips, Policy: c.Policy, TimingOnly: c.TimingOnly, Stepped: c.Stepped, LoopTurns: c.LoopTurns, MemoryBytes: c.MemoryBytes, Pace: c.Pace}
 	if rt.strings != nil {
-		sc.Recorder = rt.strings
+		rt.watched = &watched{rec: rt.strings}
+		sc.Recorder = rt.watched
 	} else {
 		rt.strings = trace.NewRecorder() // a place for names in messages
 	}
@@ -149,6 +151,7 @@ func (rt *Runtime) Close(th *Thread) error {
 		rt.process.leave()
 	}
 	rt.machine.Close()
+	rt.watched.end()
 	rt.workers.Close()
 	return err
 }

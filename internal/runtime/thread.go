@@ -139,6 +139,9 @@ func (th *Thread) end(c call, start int64, err error) {
 // spanChunk bounds the spans that a thread keeps before it hands them over.
 const spanChunk = 4096
 
+// spansWatched is how many it keeps while another process looks.
+const spansWatched = 64
+
 // hostSpan is a span whose name has no number yet: the string table belongs to the driver.
 type hostSpan struct {
 	trace.Span
@@ -155,7 +158,7 @@ func (th *Thread) span(c call, start int64, s *Stream, pos uint64, err error) {
 		x.Device, x.Stream, x.Task = uint16(s.dev.id), s.id, taskID(pos)
 	}
 	th.spans = append(th.spans, x)
-	if len(th.spans) == spanChunk {
+	if n := len(th.spans); n == spanChunk || n%spansWatched == 0 && th.rt.watched.wanted() {
 		th.flushSpans()
 	}
 }
@@ -171,6 +174,7 @@ func (th *Thread) flushSpans() {
 			rows[i].Name = th.rt.strings.Intern(s.name)
 		}
 		th.rt.strings.Spans(rows)
+		th.rt.watched.spans(rows)
 	})
 	th.spans = th.spans[:0]
 }

@@ -136,6 +136,7 @@ func (d *Dir) reapOne(i int) {
 	d.table.clear(i)
 	_ = os.Remove(d.name(i, "sock")) // there need not be one
 	_ = os.Remove(d.name(i, "poke"))
+	_ = os.Remove(d.name(i, "live"))
 	unlock(f)
 }
 

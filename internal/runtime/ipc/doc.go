@@ -7,6 +7,7 @@
 //	table      mapped by every process: for each slot its pid and clock words, for each device the memory claims
 //	NNN.slot   the telemetry page of slot NNN; its process holds a lock on the file as long as it lives
 //	NNN.sock   the socket on which slot NNN hands out what it has exported
+//	NNN.live   the records of slot NNN's tasks while another process follows them (package live)
 //	NNN.poke   a pipe; a byte wakes slot NNN to drive its devices on behalf of a stalled peer
 //
 // A process is alive as long as the lock on its slot file is held, never because its pid exists. Whoever looks removes

@@ -42,6 +42,7 @@ func (d *Dir) Join() (*Slot, error) {
 		d.table.clear(i)
 		_ = os.Remove(d.name(i, "sock"))
 		_ = os.Remove(d.name(i, "poke"))
+		_ = os.Remove(d.name(i, "live"))
 		row := d.table.slot(i)
 		row[slotGeneration].Add(1)
 		row[slotPID].Store(uint64(os.Getpid()))
@@ -75,6 +76,7 @@ func (s *Slot) Close() {
 	s.dir.table.clear(s.index)
 	_ = os.Remove(s.dir.name(s.index, "sock")) // there need not be one
 	_ = os.Remove(s.dir.name(s.index, "poke"))
+	_ = os.Remove(s.dir.name(s.index, "live"))
 	unmap(s.page)
 	s.page = nil
 	s.file.Close()

@@ -4,14 +4,14 @@ import "npu/internal/tui/keys"
 
 // bindings are the keys of the screen. Help, the bottom line and the documentation are made from them.
 type bindings struct {
-	zoomIn, zoomOut, whole, fit, zoomTo                                       keys.Binding
-	left, right, panLeft, panRight, screenLeft, screenRight, start, end       keys.Binding
-	up, down, pageUp, pageDown, groupUp, groupDown, first, last               keys.Binding
-	next, prev, follow, back, longest, gap                                    keys.Binding
-	find, hit, hitBack, rng, mark, jump                                       keys.Binding
-	fold, pin, hide, showAll, colour, arrows, axis, panel                     keys.Binding
-	undo, redo, command, export, snapshot, copy, capture, help, leave, redraw keys.Binding
-	stop, quit, interrupt                                                     keys.Binding
+	zoomIn, zoomOut, whole, fit, zoomTo                                         keys.Binding
+	left, right, panLeft, panRight, screenLeft, screenRight, start, end, newest keys.Binding
+	up, down, pageUp, pageDown, groupUp, groupDown, first, last                 keys.Binding
+	next, prev, follow, back, longest, gap                                      keys.Binding
+	find, hit, hitBack, rng, mark, jump                                         keys.Binding
+	fold, pin, hide, showAll, colour, arrows, axis, panel                       keys.Binding
+	undo, redo, command, export, snapshot, copy, capture, help, leave, redraw   keys.Binding
+	stop, quit, interrupt                                                       keys.Binding
 }
 
 func newBindings() bindings {
@@ -31,6 +31,7 @@ func newBindings() bindings {
 		screenRight: keys.New(move, "A D H L", "a screen", "D", "L", "shift+right"),
 		start:       keys.New(move, "Home End", "start, end of the trace", "home"),
 		end:         keys.New(move, "Home End", "start, end of the trace", "end"),
+		newest:      keys.New(move, "F", "follow a run, or stay", "F"),
 		up:          keys.New(move, "↑↓ k j", "a lane up, down", "up", "k"),
 		down:        keys.New(move, "↑↓ k j", "a lane up, down", "down", "j"),
 		groupUp:     keys.New(move, "{ }", "device before, next", "{"),
@@ -83,7 +84,7 @@ func newBindings() bindings {
 func (b *bindings) all() []keys.Binding {
 	return []keys.Binding{
 		b.zoomIn, b.zoomOut, b.fit, b.zoomTo, b.whole,
-		b.left, b.right, b.panLeft, b.panRight, b.screenLeft, b.screenRight, b.start, b.end,
+		b.left, b.right, b.panLeft, b.panRight, b.screenLeft, b.screenRight, b.start, b.end, b.newest,
 		b.up, b.down, b.groupUp, b.groupDown, b.pageUp, b.pageDown, b.first, b.last,
 		b.next, b.prev, b.back, b.follow, b.longest, b.gap,
 		b.find, b.hit, b.hitBack, b.rng, b.mark, b.jump,

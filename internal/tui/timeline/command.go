@@ -113,7 +113,7 @@ func (m *model) run(word, arg string) {
 			m.say("goto " + arg + ": expected a time as 12.4ms or 250us")
 			return
 		}
-		m.goTime(m.d.From + at)
+		m.goTime(m.d.Zero + at)
 	case "window":
 		from, to, _ := strings.Cut(arg, " ")
 		a, ok1 := parseTime(from)
@@ -123,7 +123,7 @@ func (m *model) run(word, arg string) {
 			return
 		}
 		m.remember()
-		m.show(m.d.From+a, m.d.From+b)
+		m.show(m.d.Zero+a, m.d.Zero+b)
 		m.keep()
 	case "find":
 		if err := m.search(arg); err != nil {

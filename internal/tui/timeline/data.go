@@ -57,7 +57,9 @@ type Data struct {
 	Groups   []Group
 	Lanes    []*Lane
 	From, To int64 // first start and last end
+	Zero     int64 // what times are counted from: From, but for a run whose start scrolled away
 	Note     string
+	live     bool             // more of it may come
 	coarse   int              // tasks read so far, when slices stand for several tasks each; else 0
 	widest   int              // columns of the longest name of a lane
 	ranks    []trace.StringID // operator types and call names by total time, the longest first
@@ -211,7 +213,7 @@ func (d *Data) bounds() {
 	if from > to {
 		from, to = 0, 1
 	}
-	d.From, d.To = from, max(to, from+1)
+	d.From, d.To, d.Zero = from, max(to, from+1), from
 }
 
 // rank orders operator types and calls by the time they take, which decides their colours.

@@ -117,7 +117,7 @@ func (m *model) drawHead(a cell.Area) {
 
 // drawAxis writes times at round steps, marks, and where the cursor is.
 func (m *model) drawAxis(a cell.Area) {
-	base := m.d.From
+	base := m.d.Zero
 	if m.absolute {
 		base = 0
 	}

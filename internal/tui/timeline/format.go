@@ -78,7 +78,7 @@ func (m *model) when(at int64) string {
 	if m.absolute {
 		return absolute(at)
 	}
-	return clock(at-m.d.From, max(1, (m.to-m.from)/int64(max(m.columns(), 1))))
+	return clock(at-m.d.Zero, max(1, (m.to-m.from)/int64(max(m.columns(), 1))))
 }
 
 // exact is a time to the nanosecond.
@@ -86,7 +86,7 @@ func (m *model) exact(at int64) string {
 	if m.absolute {
 		return absolute(at)
 	}
-	return clock(at-m.d.From, 1)
+	return clock(at-m.d.Zero, 1)
 }
 
 // size is a number of bytes with a unit.

@@ -95,6 +95,7 @@ type model struct {
 	clip    string // goes out with the next frame
 
 	touched     bool // a key was pressed: what it chose is carried over to the next picture of the trace
+	follow      bool // of a run that goes on: its end stays in sight
 	mouseOff    bool
 	interrupted bool
 }
@@ -115,24 +116,29 @@ func (m *model) take() {
 	}
 	old := m.d
 	m.d, m.dirty = d, true
-	if old != nil && m.touched {
+	if old != nil && (m.touched || d.live) {
 		whole := m.from <= old.From && m.to >= old.To
 		m.carry(old)
 		m.arrange()
 		if m.find != nil {
 			_ = m.search(m.said)
 		}
-		if whole {
-			m.from, m.to = d.From, d.To
+		switch by := d.To - m.to; {
+		case whole:
+			m.from, m.to, m.cur = d.From, d.To, m.cur+by
+		case m.follow && by > 0:
+			m.from, m.to, m.cur = m.from+by, m.to+by, m.cur+by
 		}
 		m.cur = min(max(m.cur, m.from), m.to-1)
 		m.stand(m.here())
 	} else {
-		m.from, m.to, m.cur = d.From, d.To, d.From
+		m.from, m.to, m.cur, m.follow = d.From, d.To, d.From, d.live
 		m.fold()
 		m.arrange()
 		m.stand(m.best())
-		if ix := m.at.lane; ix != nil && ix.index != nil && ix.index.Len() > 0 {
+		if ix := m.at.lane; d.live {
+			m.cur = d.To - 1
+		} else if ix != nil && ix.index != nil && ix.index.Len() > 0 {
 			m.cur = min(ix.index.Start(0), m.to-1)
 		}
 		m.resolve()

@@ -88,6 +88,7 @@ func (m *model) zoom(num, den int64) {
 // pan moves by a part of the screen; the cursor stays at its column.
 func (m *model) pan(part float64) {
 	m.remember()
+	m.follow = m.follow && part > 0
 	by := int64(part * float64(m.to-m.from))
 	from := m.from
 	at := m.cur
@@ -160,6 +161,7 @@ func (m *model) centre() {
 // goTo puts the cursor on a row, wherever it is.
 func (m *model) goTo(r ref) {
 	m.remember()
+	m.follow = false
 	m.unveil(r.lane)
 	m.group, m.at = r.lane.Group, r
 	from, to := r.lane.index.Start(r.at), r.lane.index.End(r.at)
@@ -178,6 +180,7 @@ func (m *model) goTo(r ref) {
 // goTime puts the cursor on a time.
 func (m *model) goTime(at int64) {
 	m.remember()
+	m.follow = false
 	span := m.to - m.from
 	if m.cur = at; at < m.from || at >= m.to {
 		m.show(at-span/2, at-span/2+span)
@@ -185,4 +188,24 @@ func (m *model) goTime(at int64) {
 	m.cur = min(max(at, m.from), m.to-1)
 	m.moved()
 	m.resolve()
+}
+
+// toEnd goes to the end of the trace; of a run that goes on the end stays in sight.
+func (m *model) toEnd() {
+	m.goTime(m.d.To - 1)
+	m.follow = m.d.live
+}
+
+// toggleFollow keeps the end of a run in sight, or lets it go.
+func (m *model) toggleFollow() {
+	switch {
+	case !m.d.live:
+		m.say("this trace is complete; npu trace view --pid follows a run")
+	case m.follow:
+		m.follow = false
+		m.say("the screen stays here; F follows the run again")
+	default:
+		m.toEnd()
+		m.say("following the run; F, or going back, stays")
+	}
 }

@@ -109,7 +109,7 @@ func loadSaved(path, name string) (*Data, *image.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &Data{Name: name, From: s.From, To: s.To, ranks: s.Ranks, counted: s.Counts}
+	d := &Data{Name: name, From: s.From, To: s.To, Zero: s.From, ranks: s.Ranks, counted: s.Counts}
 	if d.T, err = trace.Load(f, s.Trace); err != nil {
 		return nil, nil, err
 	}

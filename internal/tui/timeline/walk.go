@@ -48,6 +48,7 @@ func (m *model) toLongest(gap bool) {
 	end := l.index.Start(at)
 	from := end - l.index.Gap(at)
 	m.remember()
+	m.follow = false
 	m.cur = from + (end-from)/2
 	if span := m.to - m.from; from < m.from || end > m.to || end-from < 3*span/int64(m.columns()) {
 		margin := (end - from) * 2
