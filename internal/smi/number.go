@@ -24,26 +24,6 @@ func number(s string) Value {
 
 func noUsage(why string) Usage { return Usage{unknown(why), unknown(why)} }
 
-// usages reads n figures of the form "a / b". The blank before the bar is eaten by five-digit numbers.
-func usages(s string, n int) []Usage {
-	out := make([]Usage, n)
-	for i := range out {
-		used, rest, ok := strings.Cut(s, "/")
-		if !ok {
-			out[i] = noUsage("npu-smi printed nothing here")
-			continue
-		}
-		used = strings.TrimSpace(used)
-		if k := strings.LastIndexByte(used, ' '); k >= 0 {
-			used = used[k+1:]
-		}
-		total, more, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
-		out[i] = Usage{number(used), number(total)}
-		s = more
-	}
-	return out
-}
-
 func word(words []string, i int) string {
 	if i < len(words) {
 		return words[i]

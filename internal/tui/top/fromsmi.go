@@ -138,6 +138,9 @@ func devices(r smi.Reading) []Device {
 		if d.Bus == "" {
 			o.Bus.Why = "npu-smi prints no bus id for this device"
 		}
+		if d.Health == "Lost" && len(r.Map) == len(r.Table.Devices) && r.Map[i].NPU.Known {
+			o.NPU = int(r.Map[i].NPU.N) // its line, which had the id, is missing
+		}
 		mapped(&o, r.Map)
 		detailed(&o, r)
 		out[i] = o
