@@ -29,6 +29,7 @@ type benchOptions struct {
 	compare  string
 	replay   []string
 	drawMap  bool
+	notes    []string // of the benchmarks that ran
 }
 
 func newBenchCmd(a *app) *cobra.Command {
@@ -154,6 +155,7 @@ func runBench(ctx context.Context, o *benchOptions) error {
 	}
 	opt := bench.Options{Chip: chip, Count: o.count, Duration: o.duration, Peer: benchPeer}
 	var list []bench.Series
+	opt.Note = func(text string) { o.notes = append(o.notes, text) }
 	for _, f := range families {
 		opt.Progress = o.progress(f.Name)
 		s, err := bench.Run(ctx, f, opt)
@@ -194,8 +196,10 @@ func (o *benchOptions) print(families []bench.Family, list, old []bench.Series, 
 	if err := o.benchTable(bench.Results(list)); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(o.out, "\n%s\n", conditionText(bench.Conditions(opt), o.count))
-	return err
+	if _, err := fmt.Fprintf(o.out, "\n%s\n", conditionText(bench.Conditions(opt), o.count)); err != nil {
+		return err
+	}
+	return o.notesOnce(o.notes)
 }
 
 // progress shows on a terminal which benchmark runs, once half a second is over.

@@ -30,6 +30,8 @@ type Options struct {
 	Peer func() (*exec.Cmd, error)
 	// Progress, if not nil, is told before each round of a benchmark.
 	Progress func(done, total int, name string)
+	// Note, if not nil, is told what a reader of the figures should know about the machine.
+	Note func(text string)
 }
 
 // Spec is what a benchmark is, apart from how it ran.

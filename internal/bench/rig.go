@@ -98,7 +98,12 @@ func with(change func(c *runtime.Config), set func(r *rig) (func(m *meter) error
 		if err != nil {
 			return nil, cmp.Or(err, r.close())
 		}
-		return &probe{burst, r.close}, nil
+		return &probe{burst, func() error {
+			if s := r.rt.PinnedStats(); s.Fallbacks > 0 && o.Note != nil {
+				o.Note("pinned memory is used unlocked: " + s.Reason)
+			}
+			return r.close()
+		}}, nil
 	}
 }
 

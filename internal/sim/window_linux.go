@@ -41,12 +41,22 @@ func (w *window) close() {
 }
 
 // lock keeps a range in memory; it touches the range.
-func (w *window) lock(off, n int64) error { return unix.Mlock(w.mem[off : off+n]) }
+func (w *window) lock(off, n int64) error { return LockBytes(w.mem[off : off+n]) }
 
 func (w *window) unlock(off, n int64) { _ = unix.Munlock(w.mem[off : off+n]) }
 
-// LockBytes keeps host memory of the program from being paged out.
-func LockBytes(b []byte) error { return unix.Mlock(b) }
+// LockBytes keeps host memory of the program from being paged out. The error says what forbids it, and what to do.
+func LockBytes(b []byte) error {
+	err := unix.Mlock(b)
+	if err == nil {
+		return nil
+	}
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
+		return fmt.Errorf("%d bytes of host memory cannot be locked: %w", len(b), err)
+	}
+	return fmt.Errorf("%d bytes of host memory cannot be locked: %w: this process may lock %d in all; raise that (ulimit -l) or give it CAP_IPC_LOCK", len(b), err, limit.Cur)
+}
 
 // UnlockBytes undoes LockBytes.
 func UnlockBytes(b []byte) { _ = unix.Munlock(b) }
