@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"npu/internal/blackbox/aicore"
 	"npu/internal/blackbox/errring"
 	"npu/internal/outfile"
 	"npu/internal/problem"
@@ -71,13 +72,14 @@ func (cb *Thread) dump(box *blackBox, e *Exception) {
 			return
 		}
 		el = box.element(e)
-		if box.ring = append(box.ring, el); len(box.ring) > errring.Slots {
+		family, _ := aicore.FamilyOfChip(d.hw.Chip().Short)
+		if box.ring = append(box.ring, el); len(box.ring) > errring.FormOf(family).Slots {
 			box.ring = append(box.ring[:0], box.ring[1:]...)
 		}
 		if box.total > maxDumps {
 			return
 		}
-		lines := logText(e, &el, time.Now())
+		lines := logText(e, &el, family, time.Now())
 		box.log.WriteString(lines)
 		sections = append(cb.rt.sections(d, e), errring.Section{Name: "log", Lines: lines})
 		if len(e.Fault.Cores) > 0 {
@@ -88,7 +90,7 @@ func (cb *Thread) dump(box *blackBox, e *Exception) {
 		}
 		now := stamp(time.Now())
 		box.write(filepath.Join("black-box", fmt.Sprintf("device-%d", e.Device), fmt.Sprintf("%s.%d.%d.bbox", now, e.Stream, e.Task)), func(w io.Writer) error {
-			_, err := w.Write(errring.Encode(&errring.Box{Pid: box.pid, Total: box.total, Elements: box.ring, Sections: sections}))
+			_, err := w.Write(errring.Encode(&errring.Box{Family: family, Pid: box.pid, Total: box.total, Elements: box.ring, Sections: sections}))
 			return err
 		})
 		if name != "" {
@@ -164,9 +166,8 @@ func (b *blackBox) element(e *Exception) errring.Element {
 		if !c.Failed && f.Code != sim.CodeAICoreTimeout && f.Code != sim.CodeVectorTimeout {
 			continue
 		}
-		x.Cores = append(x.Cores, errring.Core{ID: uint32(c.ID), Block: uint32(c.Block), Vector: c.Vector, Words: c.Words, PCStart: f.TextAddr, PC: c.PC,
-			Vec: c.Infos.Vec, MTE: c.Infos.MTE, IFU: c.Infos.IFU, CCU: c.Infos.CCU, Cube: c.Infos.Cube, BIU: c.Infos.BIU,
-			FIXP0: c.Infos.FIXP0, FIXP1: c.Infos.FIXP1, ParaBase: f.Args, Reached: c.Executed, SubError: 4})
+		x.Cores = append(x.Cores, errring.Core{ID: uint32(c.ID), Block: uint32(c.Block), Vector: c.Vector, Raised: c.Raised, PCStart: f.TextAddr, PC: c.PC,
+			ParaBase: f.Args, Reached: c.Executed, SubError: 4})
 	}
 	return x
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"npu/internal/blackbox/aicore"
 	"npu/internal/blackbox/corewrite"
 	"npu/internal/sim"
 	"npu/internal/sim/kernels"
@@ -48,7 +49,8 @@ func (rt *Runtime) operandsOf(d *Device, e *Exception) []sim.Operand {
 // coreFile gives what writes the core file of a fault. Under Port.Call, as what it gives.
 func (rt *Runtime) coreFile(d *Device, e *Exception) func(io.Writer) error {
 	f := e.Fault
-	out := &corewrite.File{Device: uint32(e.Device), DevType: corewrite.Core910B, Kernel: cmp.Or(e.Kernel, "kernel")}
+	family, devType := aicore.FamilyOfChip(d.hw.Chip().Short)
+	out := &corewrite.File{Device: uint32(e.Device), DevType: devType, Kernel: cmp.Or(e.Kernel, "kernel")}
 	space := d.memory.shared.space
 	if k := d.kernelOf(f); k != nil {
 		space = k.ctx.pages.space
@@ -81,10 +83,10 @@ func (rt *Runtime) coreFile(d *Device, e *Exception) func(io.Writer) error {
 	}
 	out.Regions = append(out.Regions, corewrite.Region{Type: corewrite.KernelObject, Addr: f.TextAddr, Size: uint64(len(text)), Data: text})
 	for i := range f.Cores {
-		if c := &f.Cores[i]; !c.Vector && c.ID >= corewrite.VectorBase && !c.Failed {
+		if c := &f.Cores[i]; !c.Vector && c.ID >= aicore.VectorBase(family) && !c.Failed {
 			continue // its number in the file would be that of a vector core
 		}
-		out.Cores = append(out.Cores, coreOf(&f.Cores[i], d, tiles))
+		out.Cores = append(out.Cores, coreOf(&f.Cores[i], d, family, tiles))
 	}
 	return func(w io.Writer) error { return corewrite.Write(w, out) }
 }
@@ -143,37 +145,25 @@ func present(list []kernels.Desc, sizes []int) []kernels.Desc {
 const tileBytes = 32 << 10
 
 // coreOf is a core for the file: the failed one with its error registers and buffers.
-func coreOf(c *sim.CoreState, d *Device, tiles [][]byte) corewrite.Core {
+func coreOf(c *sim.CoreState, d *Device, family aicore.Family, tiles [][]byte) corewrite.Core {
 	out := corewrite.Core{Vector: c.Vector, ID: c.ID}
 	reg := func(addr uint64, n int, v uint64) {
 		b := binary.LittleEndian.AppendUint64(nil, v)
 		out.Registers = append(out.Registers, corewrite.Register{Addr: addr, Value: b[:n]})
 	}
 	for i, v := range c.X {
-		reg(uint64(i), 8, v)
+		reg(aicore.GeneralRegister(family, i), 8, v)
 	}
-	reg(64, 8, c.PC)
+	reg(aicore.PCAddress(family), 8, c.PC)
 	for i, v := range []uint64{c.LR, c.Args, uint64(c.Block), c.Executed} {
-		reg(uint64(66+i), 8, v)
+		reg(aicore.SpecialRegister(family, i), 8, v)
 	}
 	if !c.Failed {
 		return out
 	}
-	pair := func(low, high uint64, v uint64) {
-		reg(low, 4, v&0xffffffff)
-		reg(high, 4, v>>32)
+	for _, r := range aicore.ErrorRegisters(family, c.Raised) {
+		reg(r.Addr, 4, uint64(r.Value))
 	}
-	pair(0x700, 0x704, c.Words[0])
-	pair(0x760, 0x764, c.Words[1])
-	pair(0x780, 0x790, c.Words[2])
-	in := &c.Infos
-	pair(0x710, 0x714, in.BIU)
-	pair(0x718, 0x71c, in.CCU)
-	reg(0x720, 4, in.Cube)
-	pair(0x728, 0x72c, in.IFU)
-	pair(0x730, 0x734, in.MTE)
-	pair(0x738, 0x73c, in.Vec)
-	pair(0x78c, 0x7c8, uint64(in.FIXP1)<<32|uint64(in.FIXP0))
 	chip := d.hw.Chip()
 	local := func(kind uint32, n int, fill bool) {
 		if n <= 0 {

@@ -152,3 +152,14 @@ func TestPolicy_urgentKernel(t *testing.T) {
 		}
 	}
 }
+
+// compiledSquare is a product of two square matrices, for the cube pipe.
+func compiledSquare(t testing.TB, th *Thread, n int) *Kernel {
+	t.Helper()
+	d := kernels.Desc{DType: tensor.Float16, Shape: tensor.Shape{n, n}}
+	k, err := kernels.Compile(&kernels.Spec{Op: "MatMul", Opset: 14, In: []kernels.Desc{d, d}, Out: []kernels.Desc{d}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return must[*Kernel](t)(th.LoadKernel(KernelConfig{Name: "MatMul", Run: k, In: []int{2 * n * n, 2 * n * n}, Out: []int{2 * n * n}, InDesc: []kernels.Desc{d, d}, OutDesc: []kernels.Desc{d}}))
+}

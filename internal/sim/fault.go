@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 
+	"npu/internal/blackbox/aicore"
+	"npu/internal/blackbox/errring"
 	"npu/internal/trace"
 )
 
@@ -68,6 +70,9 @@ func (f *Fault) Error() string {
 
 // Benign says that the task has done its work all the same: its code is returned, and nothing stops for it.
 func (f *Fault) Benign() bool { return f.Code == CodeAICoreOverflow || f.Code == CodeVectorOverflow }
+
+// Hung says that a core ran over its time.
+func (f *Fault) Hung() bool { return f.Code == CodeAICoreTimeout || f.Code == CodeVectorTimeout }
 
 // Software says that the program is to blame: the core met an address, an instruction or a number that it cannot work
 // with.
@@ -135,7 +140,10 @@ func (m *Machine) fail(q *Queue, f *Fault) {
 }
 
 // errorSlots is how many errors the ring between device and host holds.
-const errorSlots = 10
+func (m *Machine) errorSlots() int {
+	family, _ := aicore.FamilyOfChip(m.devices[0].chip.Short)
+	return errring.FormOf(family).Slots
+}
 
 // faulted ends the head task of q, which has failed, at time end. If faults are reported, the queue waits for that: for
 // room in the error ring first, if the host is behind.
@@ -146,7 +154,7 @@ func (m *Machine) faulted(q *Queue, end int64) {
 	}
 	q.state, q.endT = qBlocked, end
 	q.job = &Job{Fault: q.pending, queue: q}
-	if m.ringUsed == errorSlots {
+	if m.ringUsed >= m.errorSlots() {
 		m.ringWait = append(m.ringWait, q.job)
 		m.stats.RingWaits++
 		return
@@ -158,7 +166,7 @@ func (m *Machine) faulted(q *Queue, end int64) {
 // ringRead takes one error out of the ring; one that waits for room comes in.
 func (m *Machine) ringRead() {
 	m.ringUsed--
-	for len(m.ringWait) > 0 && m.ringUsed < errorSlots {
+	for len(m.ringWait) > 0 && m.ringUsed < m.errorSlots() {
 		j := m.ringWait[0]
 		m.ringWait = append(m.ringWait[:0], m.ringWait[1:]...)
 		if j.queue != nil { // else its queue was aborted

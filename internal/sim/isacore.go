@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 
+	"npu/internal/blackbox/aicore"
 	"npu/internal/blackbox/isa"
 	"npu/internal/trace"
 )
@@ -15,12 +16,6 @@ type Operand struct {
 	Out   bool
 }
 
-// CoreInfos are the error-info words of a core; each is INFO_1<<32 | INFO_0.
-type CoreInfos struct {
-	Vec, MTE, IFU, CCU, Cube, BIU uint64
-	FIXP0, FIXP1                  uint32
-}
-
 // CoreState is a core as it stood when a kernel failed.
 type CoreState struct {
 	Vector   bool
@@ -31,9 +26,7 @@ type CoreState struct {
 	FaultPC  uint64 // of the instruction that failed
 	LR       uint64
 	X        [32]uint64
-	Words    [3]uint64 // error words, bits 0–63, 64–127, 128–176
-	Infos    CoreInfos
-	Mask     uint64
+	Raised   aicore.Raised // error words or codes, and info words, in the form of the chip's family
 	Args     uint64
 	Executed uint64 // tiles that were through
 }
@@ -126,7 +119,7 @@ func (m *Machine) cores(q *Queue, f *Fault) {
 		if failed && f.cause != causeHang {
 			s.Failed = true
 			s.PC += 4 * uint64(min(3+int(f.Task)%5, len(p.Words)-1-at))
-			m.raise(&s, f, stop, p)
+			m.raise(q, &s, f, stop, p)
 		}
 		f.Cores = append(f.Cores, s)
 	}
@@ -195,44 +188,31 @@ func (m *Machine) middle(q *Queue, k int, start uint64) uint64 {
 	return at
 }
 
-// raise sets the error bits and the info words of the core that failed.
-func (m *Machine) raise(s *CoreState, f *Fault, stop int, p *isa.Program) {
-	bit := func(n int) { s.Words[n/64] |= 1 << (n % 64) }
-	pc := s.FaultPC
-	low, high := pc>>2&0xff, pc>>10&0xff
+// raise sets what the core that failed reports.
+func (m *Machine) raise(q *Queue, s *CoreState, f *Fault, stop int, p *isa.Program) {
 	i, _ := isa.Decode(p.Words[stop])
+	condition, bus := aicore.MoveRefused, aicore.ReadDecode
 	switch f.cause {
 	case causeMTE, causeBus:
 		if f.HasAddr {
 			s.X[i.A] = f.Addr // what the address register really held
 		}
-		kind := uint64(3) // read, decode error
 		if f.cause == causeBus {
-			kind = 2
+			bus = aicore.ReadBus
 		}
 		if i.Op == isa.StoreUB || i.Op == isa.StoreL0 {
-			kind += 4
+			bus += aicore.WriteBus - aicore.ReadBus
 		}
-		addr := f.Addr >> 5 & 0x7fff
-		bit(23)
-		s.Infos.MTE = high<<32 | kind<<24 | addr<<8 | low
 	case causeUB:
-		if s.Vector {
-			bit(62)
-			s.Infos.Vec = high<<32 | low
-		} else {
-			bit(19)
-			s.Infos.Cube = high<<24 | low
-		}
+		condition = aicore.BufferOverrun
 	case causeVecDiv:
-		bit(52)
-		s.Infos.Vec = high<<32 | low
+		condition = aicore.VectorDivide
 	case causeDivide:
-		bit(3)
+		condition = aicore.ScalarDivide
 		s.X[isa.RegBlocks] = 0
-		s.Infos.CCU = high<<23 | low
 	case causeIllegal:
-		bit(4)
-		s.Infos.CCU = high<<23 | low
+		condition = aicore.IllegalCommand
 	}
+	family, _ := aicore.FamilyOfChip(q.dev.chip.Short)
+	s.Raised = aicore.Raise(family, condition, s.Vector, s.FaultPC, f.Addr, bus)
 }

@@ -32,7 +32,7 @@ func FragmentsV100(bits []Bit, in Infos) []Fragment {
 	var out []Fragment
 	seen := map[string]bool{}
 	for _, b := range bits {
-		if seen[b.Unit] {
+		if seen[b.Unit] || !b.addressed() {
 			continue
 		}
 		seen[b.Unit] = true
@@ -50,6 +50,15 @@ func FragmentsV100(bits []Bit, in Infos) []Fragment {
 		}
 	}
 	return out
+}
+
+// addressed says that an error of this class comes with an address: a division or an illegal instruction has none.
+func (b Bit) addressed() bool {
+	switch b.Class {
+	case "data", "code", "config", "sync":
+		return b.Unit == "IFU"
+	}
+	return true
 }
 
 // Match says how a region and a fragment fit.

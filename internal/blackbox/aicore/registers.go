@@ -34,7 +34,11 @@ func PCAddress(f Family) uint64 {
 
 // RegisterName names a register of a core file: error registers by the table, the others by their unit and number.
 func RegisterName(f Family, addr uint64) string {
-	if n, ok := registerTable()[f][addr]; ok {
+	table := registerTable()[f]
+	if f == Legacy {
+		table = registerTable()[V100] // the same numbers, fewer of them
+	}
+	if n, ok := table[addr]; ok {
 		return n
 	}
 	high, low := addr>>48, addr&mask48
@@ -129,8 +133,11 @@ func FamilyOfDevType(t uint32) (Family, string) {
 
 // VectorBase is the number that a core file adds to the id of a vector core.
 func VectorBase(f Family) int {
-	if f == V200 || f == V300 {
+	switch f {
+	case V200, V300:
 		return 36
+	case Legacy:
+		return 64 // only simulated devices of this family leave core files
 	}
 	return 25
 }

@@ -1,12 +1,13 @@
 // Package corewrite writes core files of AI cores: the form that package coredump reads, from the state of simulated
 // cores. Section data is packed, the section table stands 16-aligned at the end. See docs/formats/core.md.
-// It imports nothing of this module.
 package corewrite
 
 import (
 	"encoding/binary"
 	"fmt"
 	"io"
+
+	"npu/internal/blackbox/aicore"
 )
 
 // Section types: 0x80000000 + n.
@@ -42,9 +43,6 @@ const (
 	L1
 )
 
-// VectorBase is what section names add to the number of a vector core.
-const VectorBase = 25
-
 // Region is a piece of global memory; Data nil says that it could not be read.
 type Region struct {
 	Type  uint16
@@ -54,7 +52,7 @@ type Region struct {
 	Data  []byte
 }
 
-// Register is a register of up to 16 bytes.
+// Register is a register of up to 16 bytes, of up to 32 on the 950.
 type Register struct {
 	Addr  uint64
 	Value []byte
@@ -86,12 +84,21 @@ type File struct {
 	Cores           []Core
 }
 
-// number is a core's number in section names.
-func (c *Core) number() int {
+// number is a core's number in section names: vector cores are counted behind the AI cores.
+func (f *File) number(c *Core) int {
 	if c.Vector {
-		return c.ID + VectorBase
+		family, _ := aicore.FamilyOfDevType(f.DevType)
+		return c.ID + aicore.VectorBase(family)
 	}
 	return c.ID
+}
+
+// entry is the size of a register's entry.
+func (f *File) entry() int {
+	if family, _ := aicore.FamilyOfDevType(f.DevType); family == aicore.V200 || family == aicore.V300 {
+		return 48
+	}
+	return 32
 }
 
 // section is one on its way into the file.
@@ -191,7 +198,7 @@ func (f *File) sections() []section {
 	var bitmaps [4]uint64
 	for i := range f.Cores {
 		c := &f.Cores[i]
-		n := c.number()
+		n, entry := f.number(c), f.entry()
 		word := c.ID / 64 % 2
 		if c.Vector {
 			word += 2
@@ -199,13 +206,13 @@ func (f *File) sections() []section {
 		bitmaps[word] |= 1 << (c.ID % 64)
 		var regs []byte
 		for _, r := range c.Registers {
-			e := make([]byte, 32)
+			e := make([]byte, entry)
 			le.PutUint64(e, r.Addr)
 			e[15] = byte(copy(e[16:], r.Value))
 			regs = append(regs, e...)
 		}
 		blob(fmt.Sprintf(".ascend.regs.%d", n), secRegs, regs)
-		out[len(out)-1].entry = 32
+		out[len(out)-1].entry = uint64(entry)
 		if len(c.Locals) == 0 {
 			continue
 		}

@@ -42,7 +42,7 @@ func (j *job) errorRing(b []byte) error {
 		r.record("error", fmt.Sprintf("serial %d", e.Serial), text, 0)
 		if i == len(x.Elements)-1 {
 			r.Cause = append(r.Cause, text)
-			j.ringCores(&e)
+			j.ringCores(&e, x.Family)
 		}
 	}
 	for _, s := range x.Sections {
@@ -61,17 +61,15 @@ func (j *job) errorRing(b []byte) error {
 }
 
 // ringCores shows the cores of one error.
-func (j *job) ringCores(e *errring.Element) {
+func (j *job) ringCores(e *errring.Element, family aicore.Family) {
 	for _, c := range e.Cores {
 		x := Core{ID: int(c.ID), Type: "AIC", Bits: []int{}, Registers: []Register{}, PC: fmt.Sprintf("0x%x", c.PC), PCStart: fmt.Sprintf("0x%x", c.PCStart)}
 		if c.Vector {
 			x.Type = "AIV"
 		}
-		in := aicore.Infos{Vec: c.Vec, MTE: c.MTE, IFU: c.IFU, CCU: c.CCU, Cube: c.Cube, BIU: c.BIU, FIXP0: c.FIXP0, FIXP1: c.FIXP1}
-		w := aicore.Words(c.Words)
-		bits := w.Bits()
-		fixed := aicore.Repair(aicore.V100, c.PC, bits, in)
-		fill(&x, aicore.V100, w, nil, bits, in, fixed)
+		bits := c.Bits(family)
+		fixed := aicore.Repair(family, c.PC, bits, c.Infos)
+		fill(&x, family, c.Words, c.Codes, bits, c.Infos, fixed)
 		at := c.PC
 		if len(fixed) > 0 {
 			at = fixed[0].Value
@@ -79,8 +77,10 @@ func (j *job) ringCores(e *errring.Element) {
 		if at >= c.PCStart {
 			x.TextOffset = fmt.Sprintf("0x%x", at-c.PCStart)
 		}
-		for _, f := range aicore.FragmentsV100(bits, in) {
-			x.Why = append(x.Why, f.String())
+		if family == aicore.V100 {
+			for _, f := range aicore.FragmentsV100(bits, c.Infos) {
+				x.Why = append(x.Why, f.String())
+			}
 		}
 		x.Why = append(x.Why, fmt.Sprintf("ran block %d of %d, %d tiles were through", c.Block, e.Blocks, c.Reached))
 		j.rep.Cores = append(j.rep.Cores, x)

@@ -28,6 +28,7 @@ type Entry struct {
 	Related []string `json:"related,omitempty"`
 	ACL     int      `json:"acl,omitempty"` // the aclError it becomes
 	Source  string   `json:"source,omitempty"`
+	Inner   uint32   `json:"-"` // of a scheduler code, the inner code that it becomes; 0 if there is none
 }
 
 type catalogue struct {
@@ -72,7 +73,7 @@ func read() *catalogue {
 			e.Meaning = words(r[1])
 		}
 		if r[2] != "" {
-			e.Related = []string{"inner code " + r[2]}
+			e.Related, e.Inner = []string{"inner code " + r[2]}, u32(r[2])
 		}
 		c.ts[u32(r[0])] = e
 	}

@@ -8,21 +8,53 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"npu/internal/blackbox/aicore"
 	"npu/internal/problem"
 )
 
 // Layout of the ring.
 const (
-	Magic       = 0xA55A2020
-	Slots       = 10
-	ElementSize = 12288
-	headSize    = 32 // control block, and head of an element
-	coreHead    = 32 // of a core record, before the cores
-	coreSize    = 160
-	MaxCores    = (ElementSize - headSize - coreHead) / coreSize
-	tail        = "NPUBBOX1" // begins the sections behind the ring
-	nameSize    = 24
+	Magic    = 0xA55A2020
+	headSize = 32 // control block, and head of an element
+	coreHead = 32 // of a core record, before the cores
+	coreSize = 160
+	coreWide = 224        // of the 950
+	tail     = "NPUBBOX1" // begins the sections behind the ring
+	nameSize = 24
 )
+
+// Form is how large the ring of a chip is. Its sizes tell the chip's family.
+type Form struct {
+	Family aicore.Family
+	Slots  int
+	Size   int // bytes of an element
+	core   int // of the record of a core
+}
+
+// FormOf is the form of a family's ring: 10 elements of 4 KiB on the 310, 310P and 910, 10 of 12 KiB on the 910B and A3, 30
+// of 47 KiB on the 950.
+func FormOf(f aicore.Family) Form {
+	switch f {
+	case aicore.Legacy:
+		return Form{aicore.Legacy, 10, 4096, coreSize}
+	case aicore.V200, aicore.V300:
+		return Form{aicore.V200, 30, 48128, coreWide}
+	}
+	return Form{aicore.V100, 10, 12288, coreSize}
+}
+
+// formOfSize is the form with elements of that size.
+func formOfSize(size uint64) Form {
+	for _, f := range []aicore.Family{aicore.Legacy, aicore.V200} {
+		if x := FormOf(f); uint64(x.Size) == size {
+			return x
+		}
+	}
+	return FormOf(aicore.V100)
+}
+
+// MaxCores is how many cores an element has room for.
+func (f Form) MaxCores() int { return (f.Size - headSize - coreHead) / f.core }
 
 // Types of an element.
 const (
@@ -39,11 +71,8 @@ const (
 type Core struct {
 	ID, Block               uint32
 	Vector                  bool
-	Words                   [3]uint64
+	aicore.Raised           // error words or, on the 950, codes; info words
 	PCStart, PC             uint64
-	Vec, MTE, IFU, CCU      uint64
-	Cube, BIU               uint64
-	FIXP0, FIXP1            uint32
 	Mask, ParaBase, Reached uint64 // Reached: tiles that were through
 	SubError                uint32
 }
@@ -70,30 +99,34 @@ type Section struct {
 
 // Box is a black box.
 type Box struct {
+	Family   aicore.Family // of the chip; it decides the form of the ring
 	Pid      uint64
 	Total    uint64 // errors so far; the elements are the last ones, oldest first
 	Elements []Element
 	Sections []Section
 }
 
-// Encode gives the bytes of b. More than Slots elements, or MaxCores cores of one, are left out.
+// Encode gives the bytes of b. More elements than the ring has slots, or more cores of one than it has room for, are left
+// out.
 func Encode(b *Box) []byte {
 	le := binary.LittleEndian
-	out := make([]byte, headSize+Slots*ElementSize)
-	if n := len(b.Elements); n > Slots {
-		b.Elements = b.Elements[n-Slots:]
+	form := FormOf(b.Family)
+	slots, size := uint64(form.Slots), uint64(form.Size)
+	out := make([]byte, headSize+slots*size)
+	if n := len(b.Elements); n > form.Slots {
+		b.Elements = b.Elements[n-form.Slots:]
 	}
 	first := b.Total - uint64(len(b.Elements))
 	le.PutUint32(out, Magic)
-	le.PutUint32(out[4:], uint32(first%Slots))
-	le.PutUint32(out[8:], uint32(b.Total%Slots))
-	le.PutUint32(out[12:], Slots)
+	le.PutUint32(out[4:], uint32(first%slots))
+	le.PutUint32(out[8:], uint32(b.Total%slots))
+	le.PutUint32(out[12:], uint32(slots))
 	le.PutUint64(out[16:], b.Pid)
-	le.PutUint32(out[24:], ElementSize)
+	le.PutUint32(out[24:], uint32(size))
 	le.PutUint32(out[28:], uint32(len(b.Elements)))
 	for i := range b.Elements {
-		slot := (first + uint64(i)) % Slots
-		b.Elements[i].encode(out[headSize+slot*ElementSize:][:ElementSize])
+		slot := (first + uint64(i)) % slots
+		b.Elements[i].encode(out[headSize+slot*size:][:size], form)
 	}
 	out = append(out, tail...)
 	out = le.AppendUint32(out, uint32(len(b.Sections)))
@@ -107,9 +140,9 @@ func Encode(b *Box) []byte {
 	return out
 }
 
-func (e *Element) encode(b []byte) {
+func (e *Element) encode(b []byte, form Form) {
 	le := binary.LittleEndian
-	cores := e.Cores[:min(len(e.Cores), MaxCores)]
+	cores := e.Cores[:min(len(e.Cores), form.MaxCores())]
 	put32 := func(at int, v ...uint32) {
 		for i, x := range v {
 			le.PutUint32(b[at+4*i:], x)
@@ -121,7 +154,7 @@ func (e *Element) encode(b []byte) {
 		}
 	}
 	put64(0, e.Pid)
-	put32(8, uint32(coreHead+coreSize*len(cores)), e.Type)
+	put32(8, uint32(coreHead+form.core*len(cores)), e.Type)
 	put64(16, e.Serial)
 	p := b[headSize:]
 	if e.Type == WaitTimeout || e.Type == SDMA {
@@ -133,17 +166,44 @@ func (e *Element) encode(b []byte) {
 		le.PutUint32(p[4*i:], x)
 	}
 	for i, c := range cores {
-		b = p[coreHead+i*coreSize:]
+		b = p[coreHead+i*form.core:]
 		kind := uint32(0)
 		if c.Vector {
 			kind = 1
 		}
 		put32(0, c.ID, kind)
-		put64(8, c.Words[0], c.Words[1], c.Words[2], c.PCStart, c.PC, c.Vec, c.MTE, c.IFU, c.CCU, c.Cube, c.BIU)
-		put32(96, c.FIXP0, c.FIXP1)
+		in, words := &c.Infos, codeWords(c.Codes)
+		if form.Family != aicore.V200 {
+			copy(words[:], c.Words[:])
+		}
+		put64(8, words[0], words[1], words[2], c.PCStart, c.PC, in.Vec, in.MTE, in.IFU, in.CCU, in.Cube, in.BIU)
+		put32(96, in.FIXP0, in.FIXP1)
 		put64(104, c.Mask, c.ParaBase, c.Reached)
 		put32(128, 0, 0, 0, 0, c.Block, 0, c.SubError)
+		if form.Family == aicore.V200 {
+			put64(160, in.SC, in.SU, in.L1, uint64(in.VecT02), words[3], words[4], words[5])
+		}
 	}
+}
+
+// codeWords are the codes of the 950, 0 to 383, as bits.
+func codeWords(codes []int) (w [6]uint64) {
+	for _, c := range codes {
+		if c >= 0 && c < 384 {
+			w[c/64] |= 1 << (c % 64)
+		}
+	}
+	return w
+}
+
+// codesOf is the inverse of codeWords.
+func codesOf(w [6]uint64) (codes []int) {
+	for c := range 384 {
+		if w[c/64]>>(c%64)&1 != 0 {
+			codes = append(codes, c)
+		}
+	}
+	return codes
 }
 
 // Sniff says whether a file starts like a black box.
@@ -161,7 +221,8 @@ func Parse(b []byte) (*Box, []Problem, error) {
 	if len(b) < headSize || !Sniff(b) {
 		return nil, nil, problem.Damagedf("offset 0: no error ring (magic 0x%x and %d bytes expected)", Magic, headSize)
 	}
-	x := &Box{Pid: le.Uint64(b[16:])}
+	form := formOfSize(uint64(le.Uint32(b[24:])))
+	x := &Box{Family: form.Family, Pid: le.Uint64(b[16:])}
 	var bad []Problem
 	size, slots, used := uint64(le.Uint32(b[24:])), uint64(le.Uint32(b[12:])), uint64(le.Uint32(b[28:]))
 	if size < headSize || size > 1<<20 || slots == 0 || slots > 64 || used > slots {
@@ -174,7 +235,7 @@ func Parse(b []byte) (*Box, []Problem, error) {
 			bad = append(bad, Problem{int64(at), "the element is not in the file (file cut short)"})
 			continue
 		}
-		e, text := decode(b[at : at+size])
+		e, text := decode(b[at:at+size], form)
 		if text != "" {
 			bad = append(bad, Problem{int64(at), text})
 		}
@@ -220,7 +281,7 @@ func sections(b []byte, x *Box) (int64, string) {
 	return 0, ""
 }
 
-func decode(b []byte) (Element, string) {
+func decode(b []byte, form Form) (Element, string) {
 	le := binary.LittleEndian
 	e := Element{Pid: le.Uint64(b), Type: le.Uint32(b[12:]), Serial: le.Uint64(b[16:])}
 	p := b[headSize:]
@@ -239,15 +300,22 @@ func decode(b []byte) (Element, string) {
 	}
 	n := int(le.Uint32(p[16:]))
 	for i := range n {
-		at := coreHead + i*coreSize
-		if at+coreSize > len(p) {
+		at := coreHead + i*form.core
+		if at+form.core > len(p) {
 			return e, fmt.Sprintf("%d cores, the record has room for %d", n, i)
 		}
 		c := p[at:]
 		u := func(k int) uint64 { return le.Uint64(c[8+8*k:]) }
-		e.Cores = append(e.Cores, Core{ID: le.Uint32(c), Vector: le.Uint32(c[4:]) == 1, Words: [3]uint64{u(0), u(1), u(2)}, PCStart: u(3), PC: u(4),
-			Vec: u(5), MTE: u(6), IFU: u(7), CCU: u(8), Cube: u(9), BIU: u(10), FIXP0: le.Uint32(c[96:]), FIXP1: le.Uint32(c[100:]),
-			Mask: u(12), ParaBase: u(13), Reached: u(14), Block: le.Uint32(c[144:]), SubError: le.Uint32(c[152:])})
+		x := Core{ID: le.Uint32(c), Vector: le.Uint32(c[4:]) == 1, PCStart: u(3), PC: u(4), Mask: u(12), ParaBase: u(13), Reached: u(14),
+			Block: le.Uint32(c[144:]), SubError: le.Uint32(c[152:])}
+		x.Words = aicore.Words{u(0), u(1), u(2)}
+		x.Infos = aicore.Infos{Vec: u(5), MTE: u(6), IFU: u(7), CCU: u(8), Cube: u(9), BIU: u(10), FIXP0: le.Uint32(c[96:]), FIXP1: le.Uint32(c[100:])}
+		if form.Family == aicore.V200 {
+			x.Codes, x.Words = codesOf([6]uint64{u(0), u(1), u(2), u(23), u(24), u(25)}), aicore.Words{}
+			x.Infos.SC, x.Infos.SU, x.Infos.L1 = u(19), u(20), u(21)
+			x.Infos.VecT02, x.Infos.HasVecT02 = uint32(u(22)), true
+		}
+		e.Cores = append(e.Cores, x)
 	}
 	return e, ""
 }
