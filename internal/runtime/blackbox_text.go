@@ -7,6 +7,7 @@ import (
 	"npu/internal/blackbox/aicore"
 	"npu/internal/blackbox/errring"
 	"npu/internal/sim"
+	"npu/internal/trace"
 )
 
 // maxRecords bounds the snapshot of streams.
@@ -30,7 +31,11 @@ func (rt *Runtime) sections(d *Device, e *Exception) []errring.Section {
 		fmt.Fprintf(&fault, "address 0x%x: %s\n", f.Addr, rt.whose(d, e, f.Addr))
 	}
 	for i, a := range e.Args {
-		fmt.Fprintf(&fault, "argument %d: 0x%x\n", i, a)
+		what := fmt.Sprintf("argument %d", i)
+		if len(f.Words) == 3 && (f.Kind == trace.Memcpy || f.Kind == trace.Reduce) {
+			what = [...]string{"destination", "source", "bytes"}[i]
+		}
+		fmt.Fprintf(&fault, "%s: 0x%x\n", what, a)
 	}
 	for _, t := range d.rt.machine.Past(d.hw.ID()) {
 		state := ""
@@ -38,7 +43,7 @@ func (rt *Runtime) sections(d *Device, e *Exception) []errring.Section {
 			state = fmt.Sprintf(", failed with 0x%x", t.Code)
 		}
 		what := strings.TrimSpace(fmt.Sprint(t.Kind, " ", name(uint32(t.Name))))
-		fmt.Fprintf(&tasks, "%d to %d ns: stream %d task %d %s%s\n", t.Start, t.End, t.Stream, t.Task, what, state)
+		fmt.Fprintf(&tasks, "%d to %d ns: stream %d task %d %s%s%s\n", t.Start, t.End, t.Stream, t.Task, what, coresOf(&t), state)
 	}
 	for i, s := range d.hw.QueueStates() {
 		if i == maxRecords {
@@ -73,7 +78,28 @@ func (rt *Runtime) sections(d *Device, e *Exception) []errring.Section {
 		{Name: "streams", Lines: streams.String()}, {Name: "memory", Lines: memory.String()}}
 }
 
-// whose says which operand an address is of, or past the end of.
+// coresOf names the cores that ran a task, as Core of a black box's reader does: " on AIC 0 to 6".
+func coresOf(t *sim.PastTask) string {
+	kind := ""
+	switch t.Engine {
+	case trace.EngineCube:
+		kind = "AIC"
+	case trace.EngineVector:
+		kind = "AIV"
+	}
+	switch {
+	case kind == "" || t.Units == 0:
+		return ""
+	case t.Units == 1:
+		return " on " + kind + " 0"
+	}
+	return fmt.Sprintf(" on %s 0 to %d", kind, t.Units-1)
+}
+
+// near is how far past the end of an operand an address is still told to be past it.
+const near = 1 << 20
+
+// whose says which operand an address is of, or past the end of, and what lies there.
 func (rt *Runtime) whose(d *Device, e *Exception, addr uint64) string {
 	var list []aicore.Region
 	for i, o := range rt.operandsOf(d, e) {
@@ -81,8 +107,26 @@ func (rt *Runtime) whose(d *Device, e *Exception, addr uint64) string {
 			list = append(list, aicore.Region{Name: fmt.Sprintf("%s %d", o.Role, o.Index), Addr: e.Args[i], Size: uint64(max(0, o.Bytes))})
 		}
 	}
-	if m, ok := aicore.Owner(list, addr); ok {
+	if f := e.Fault; len(f.Words) == 3 && (f.Kind == trace.Memcpy || f.Kind == trace.Memset || f.Kind == trace.Reduce) {
+		list = append(list, aicore.Region{Name: "the destination", Addr: f.Words[0], Size: f.Words[2]})
+		if f.Kind != trace.Memset {
+			list = append(list, aicore.Region{Name: "the source", Addr: f.Words[1], Size: f.Words[2]})
+		}
+	}
+	m, ok := aicore.Owner(list, addr)
+	if ok && m.Inside {
 		return m.String()
 	}
-	return "belongs to no operand"
+	what := "belongs to no operand"
+	if ok && m.Offset < near {
+		what = m.String()
+	}
+	b, used := d.memory.pool.Containing(addr)
+	switch {
+	case used && b.Leaving:
+		return fmt.Sprintf("%s; the block there (0x%x, %d bytes) has been freed", what, b.Addr, b.Bytes)
+	case used:
+		return fmt.Sprintf("%s; it lies in the block 0x%x, %d bytes", what, b.Addr, b.Bytes)
+	}
+	return what + "; no block is allocated there"
 }

@@ -10,6 +10,8 @@ type PastTask struct {
 	Kind       trace.Kind
 	Name       trace.StringID
 	Blocks     uint32
+	Engine     trace.Engine // that ran it, if it is a kernel
+	Units      uint32       // cores 0 to Units−1 ran blocks of it
 	Start, End int64
 	Code       uint32 // device code, 0 for success
 }
@@ -46,6 +48,10 @@ func (h *History) add(q *Queue, d *Desc, end int64) {
 	*t = PastTask{Device: q.dev.id, Stream: q.name, Task: uint32(q.flip)<<16 | uint32(q.taskID), Kind: d.kind(), Name: d.name(), Blocks: q.blocks, Start: q.startT, End: end, Code: q.code}
 	if q.instance != nil {
 		t.Task = uint32(q.cur)
+	}
+	if q.fn != nil {
+		t.Engine = q.fn.engine()
+		t.Units = min(q.blocks, q.dev.engines[t.Engine].units)
 	}
 	if q.fn == nil {
 		t.Start = end

@@ -75,6 +75,14 @@ func (m Match) String() string {
 	return fmt.Sprintf("fits %d bytes past the end of %s (0x%x, %d bytes)", m.Offset, m.Region.Name, m.Region.Addr, m.Region.Size)
 }
 
+// Short is the match without the region's place.
+func (m Match) Short() string {
+	if m.Inside {
+		return fmt.Sprintf("%s at +0x%x", m.Region.Name, m.Offset)
+	}
+	return fmt.Sprintf("%d bytes past the end of %s", m.Offset, m.Region.Name)
+}
+
 // Locate lists the regions that an address with these bits can lie in, unreadable ones first, then the closest
 // ends before it (at most 64 KiB past an end). A fragment repeats every 2^(Hi+1) bytes, so several can fit.
 func Locate(regions []Region, f Fragment) []Match {

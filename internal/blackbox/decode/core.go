@@ -150,12 +150,12 @@ func (j *job) coreOf(f *coredump.File, c *coredump.Core, obj *kobject.Object, ob
 			x.Code = append(x.Code, CodeWord{Addr: fmt.Sprintf("0x%x", start+uint64(4*i)), Word: fmt.Sprintf("%08x", w), Here: i == at})
 		}
 		if head, _, _ := f.Code(text.Addr, 0, 0); len(head) > 0 {
-			disassemble(head[0], x.Code, words)
+			disassemble(head[0], x.Code, words, general(f.Family, c), f.Named())
 		}
 	}
 	if f.Family == aicore.V100 {
 		for _, fr := range aicore.FragmentsV100(c.Bits, c.Infos) {
-			x.Why = append(x.Why, addressText(f.Named(), fr)...)
+			x.Why = append(x.Why, addressText(f.Named(), fr, general(f.Family, c))...)
 		}
 	}
 	for _, d := range c.Double {
@@ -217,8 +217,38 @@ func fill(x *Core, fam aicore.Family, w aicore.Words, codes []int, bits []aicore
 	}
 }
 
-// addressText says which regions an address fragment fits.
-func addressText(regions []aicore.Region, fr aicore.Fragment) []string {
+// general are the values of the general registers X0, X1, …
+func general(family aicore.Family, c *coredump.Core) []uint64 {
+	var x []uint64
+	for _, r := range c.Registers {
+		if n := r.Addr - aicore.GeneralRegister(family, 0); n < 32 && !r.Invalid {
+			for uint64(len(x)) <= n {
+				x = append(x, 0)
+			}
+			x[n] = r.Uint()
+		}
+	}
+	return x
+}
+
+// heldText names the general registers that hold an address with the bits of a fragment, at or just past a region: then
+// the whole address is known.
+func heldText(regions []aicore.Region, fr aicore.Fragment, x []uint64) []string {
+	var out []string
+	for i, v := range x {
+		v = aicore.Mask48(v)
+		if m, ok := aicore.Owner(regions, v); ok && fr.Value != 0 && v>>fr.Lo&(1<<(fr.Hi-fr.Lo+1)-1) == fr.Value && (m.Inside || m.Offset < ownerNear) {
+			out = append(out, fmt.Sprintf("  register X%d holds 0x%x, which has these bits: %s", i, v, m.Short()))
+		}
+	}
+	return out
+}
+
+// addressText says which regions an address fragment fits, and which registers hold such an address.
+func addressText(regions []aicore.Region, fr aicore.Fragment, x []uint64) []string {
+	if fr.Unit == "CUBE" {
+		return []string{fr.String() + " of a buffer of the core"}
+	}
 	if fr.Full() {
 		addr := fr.Value << fr.Lo
 		if m, ok := aicore.Owner(regions, addr); ok {
@@ -227,6 +257,9 @@ func addressText(regions []aicore.Region, fr aicore.Fragment) []string {
 		return []string{fmt.Sprintf("%s kept address 0x%x", fr.Unit, addr)}
 	}
 	out := []string{fr.String()}
+	if held := heldText(regions, fr, x); len(held) > 0 {
+		return append(out, held...)
+	}
 	for i, m := range aicore.Locate(regions, fr) {
 		if i == 3 {
 			break
@@ -287,7 +320,7 @@ func (j *job) coreCause(f *coredump.File) {
 	}
 	for _, g := range f.Regions {
 		if g.Unreadable {
-			r.Cause = append([]string{fmt.Sprintf("%s at 0x%x (%d bytes) could not be read: a bad or freed pointer among the arguments", g.Name, g.Addr, g.Size)}, r.Cause...)
+			r.Cause = append([]string{fmt.Sprintf("%s at 0x%x (%d bytes) could not be read: a bad or freed pointer among the arguments, or memory that fails", g.Name, g.Addr, g.Size)}, r.Cause...)
 		}
 	}
 	switch {

@@ -48,7 +48,7 @@ func Write(w io.Writer, r *Report, s Style) error {
 		fmt.Fprintf(&b, "%s%s\n", label, s.red(c))
 	}
 	facts(&b, r, s)
-	cores(&b, r, s)
+	cores(&b, r.Cores, s)
 	regions(&b, r)
 	tensors(&b, r)
 	records(&b, r, s)
@@ -91,102 +91,6 @@ func pad(s string, n int) string {
 		return s + " "
 	}
 	return s
-}
-
-func cores(b *bytes.Buffer, r *Report, s Style) {
-	for _, c := range r.Cores {
-		line := fmt.Sprintf("%s %d", c.Type, c.ID)
-		if c.Type == "" {
-			line = fmt.Sprintf("core %d", c.ID)
-		}
-		switch {
-		case c.PCFixed != "":
-			line += fmt.Sprintf("  pc %s repaired by %s to %s", c.PC, c.PCFixedBy, c.PCFixed)
-		case c.PC != "":
-			line += "  pc " + c.PC
-		}
-		if c.Offset != "" {
-			line += ", entry+" + c.Offset
-		} else if c.TextOffset != "" {
-			line += ", text+" + c.TextOffset
-		}
-		if c.Source != "" {
-			line += ", " + c.Source
-		}
-		if c.Bystander {
-			line += ", bystander"
-		}
-		fmt.Fprintln(b, s.bold(line))
-		if len(c.ErrorWords) > 0 {
-			fmt.Fprintf(b, "          error words (%s), bits %s\n", strings.Join(c.ErrorWords, ", "), strings.Trim(fmt.Sprint(c.Bits), "[]"))
-		}
-		if len(c.Codes) > 0 {
-			fmt.Fprintf(b, "          codes %s\n", strings.Trim(fmt.Sprint(c.Codes), "[]"))
-		}
-		for _, w := range c.Why {
-			fmt.Fprintf(b, "          %s\n", w)
-		}
-		if c.PCDoubtful != "" {
-			fmt.Fprintf(b, "          the repaired program counter is doubtful: %s\n", c.PCDoubtful)
-		}
-		if len(c.Code) > 0 && c.Code[0].Text != "" {
-			for _, w := range c.Code {
-				mark := "  "
-				if w.Here {
-					mark = "=>"
-				}
-				fmt.Fprintf(b, "        %s %s  %s  %s\n", mark, w.Addr, w.Word, w.Text)
-			}
-		} else if len(c.Code) > 0 {
-			b.WriteString("          code")
-			for _, w := range c.Code {
-				if w.Here {
-					fmt.Fprintf(b, " >%s<", w.Word)
-				} else {
-					b.WriteString(" " + w.Word)
-				}
-			}
-			fmt.Fprintf(b, " from %s\n", c.Code[0].Addr)
-		}
-		if len(c.Memories) > 0 {
-			fmt.Fprintf(b, "          memories: %s\n", strings.Join(c.Memories, ", "))
-		}
-		registers(b, c, s)
-	}
-}
-
-// registers prints four a line, and leaves zeros out of long lists.
-func registers(b *bytes.Buffer, c Core, s Style) {
-	if s.Brief {
-		if len(c.Registers) > 0 {
-			fmt.Fprintf(b, "          %d registers\n", len(c.Registers))
-		}
-		return
-	}
-	n, zeros := 0, 0
-	for _, r := range c.Registers {
-		if r.Value == "0x0" && len(c.Registers) > 200 {
-			zeros++
-			continue
-		}
-		if n == 400 {
-			break
-		}
-		if n%4 == 0 {
-			if n > 0 {
-				b.WriteByte('\n')
-			}
-			b.WriteString("         ")
-		}
-		fmt.Fprintf(b, " %-18s %-18s", r.Name, r.Value)
-		n++
-	}
-	if n > 0 {
-		b.WriteByte('\n')
-	}
-	if rest := len(c.Registers) - n; rest > 0 {
-		fmt.Fprintf(b, "          %d more registers (%d of them zero); all are in --json\n", rest, zeros)
-	}
 }
 
 func regions(b *bytes.Buffer, r *Report) {

@@ -86,6 +86,7 @@ type CodeWord struct {
 	Addr string `json:"addr"`
 	Word string `json:"word"`
 	Text string `json:"text,omitempty"` // the instruction, where the set is known
+	Note string `json:"note,omitempty"` // what its registers hold
 	Here bool   `json:"here,omitempty"`
 }
 

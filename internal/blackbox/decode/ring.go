@@ -2,6 +2,8 @@ package decode
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"npu/internal/blackbox/aicore"
@@ -22,6 +24,9 @@ func (j *job) errorRing(b []byte) error {
 	r := j.rep
 	r.Form = "error ring"
 	r.Chip, _ = firstWord(section(x, "fault"), "chip ")
+	if m := ofKernel.FindStringSubmatch(section(x, "fault")); m != nil {
+		r.Kernel = Name(m[1])
+	}
 	r.fact("process", fmt.Sprint(x.Pid))
 	r.fact("errors", fmt.Sprintf("%d so far, %d in the ring", x.Total, len(x.Elements)))
 	for i, e := range x.Elements {
@@ -32,6 +37,9 @@ func (j *job) errorRing(b []byte) error {
 		text := fmt.Sprintf("%s, stream %d, task %d, device code 0x%x", name, e.Stream, e.Task, e.Code)
 		if s, ok := errcode.Scheduler(e.Code); ok {
 			text += fmt.Sprintf(" (%d %s)", s.ACL, s.Meaning)
+		} else if s, ok := errcode.Inner(e.Code); ok {
+			acl, _ := errcode.ACL(s.ACL)
+			text += fmt.Sprintf(" (%d %s)", s.ACL, acl.Meaning)
 		}
 		switch e.Type {
 		case errring.WaitTimeout:
@@ -42,7 +50,7 @@ func (j *job) errorRing(b []byte) error {
 		r.record("error", fmt.Sprintf("serial %d", e.Serial), text, 0)
 		if i == len(x.Elements)-1 {
 			r.Cause = append(r.Cause, text)
-			j.ringCores(&e, x.Family)
+			j.ringCores(&e, x.Family, section(x, "tasks"))
 		}
 	}
 	for _, s := range x.Sections {
@@ -61,7 +69,7 @@ func (j *job) errorRing(b []byte) error {
 }
 
 // ringCores shows the cores of one error.
-func (j *job) ringCores(e *errring.Element, family aicore.Family) {
+func (j *job) ringCores(e *errring.Element, family aicore.Family, tasks string) {
 	for _, c := range e.Cores {
 		x := Core{ID: int(c.ID), Type: "AIC", Bits: []int{}, Registers: []Register{}, PC: fmt.Sprintf("0x%x", c.PC), PCStart: fmt.Sprintf("0x%x", c.PCStart)}
 		if c.Vector {
@@ -83,8 +91,42 @@ func (j *job) ringCores(e *errring.Element, family aicore.Family) {
 			}
 		}
 		x.Why = append(x.Why, fmt.Sprintf("ran block %d of %d, %d tiles were through", c.Block, e.Blocks, c.Reached))
+		if len(e.Cores) <= 2 { // of a hang all stand there: the list of tasks tells as much
+			x.Why = append(x.Why, before(tasks, x.Type, x.ID)...)
+		}
 		j.rep.Cores = append(j.rep.Cores, x)
 	}
+}
+
+// ofKernel is the part of a line that names the kernel that failed.
+var ofKernel = regexp.MustCompile(`(?m)^KERNEL_\w+ "([^"]+)", stream`)
+
+// ranOn is the end of a task's line that names its cores.
+var ranOn = regexp.MustCompile(` on (AIC|AIV) 0(?: to (\d+))?`)
+
+// beforeMax is how many tasks before the fault are shown of a core.
+const beforeMax = 4
+
+// before lists the last tasks that ran on a core.
+func before(tasks, kind string, core int) []string {
+	var out []string
+	for l := range strings.Lines(tasks) {
+		m := ranOn.FindStringSubmatch(l)
+		if m == nil || m[1] != kind {
+			continue
+		}
+		last := 0
+		if m[2] != "" {
+			last, _ = strconv.Atoi(m[2])
+		}
+		if core <= last {
+			out = append(out, "ran before: "+strings.TrimSpace(l))
+		}
+	}
+	if len(out) == 0 {
+		return []string{"no task ran on this core before"}
+	}
+	return out[max(0, len(out)-beforeMax):]
 }
 
 func section(x *errring.Box, name string) string {
@@ -106,12 +148,32 @@ func firstWord(text, prefix string) (string, bool) {
 	return word, true
 }
 
-// disassemble names the instructions of kernels in the instruction set of the simulated core.
-func disassemble(first uint32, code []CodeWord, words []uint32) {
+// disassemble names the instructions of kernels in the instruction set of the simulated core, and says of the marked one
+// what the registers that it reads hold.
+func disassemble(first uint32, code []CodeWord, words []uint32, x []uint64, regions []aicore.Region) {
 	if !isa.IsKernel(first) {
 		return
 	}
 	for i := range code {
 		code[i].Text = isa.Disassemble(words[i])
+		if !code[i].Here {
+			continue
+		}
+		var notes []string
+		inst, _ := isa.Decode(words[i])
+		for _, r := range inst.Reads() {
+			if r >= len(x) {
+				continue
+			}
+			note := fmt.Sprintf("x%d = 0x%x", r, x[r])
+			if m, ok := aicore.Owner(regions, x[r]); ok && (m.Inside || m.Offset < ownerNear) {
+				note += ", " + m.Short()
+			}
+			notes = append(notes, note)
+		}
+		code[i].Note = strings.Join(notes, "; ")
 	}
 }
+
+// ownerNear is how far past a region an address is still told to be past it.
+const ownerNear = 1 << 20

@@ -109,6 +109,21 @@ func (i Inst) String() string {
 	return fmt.Sprintf(".word 0x%08x (illegal)", i.Word())
 }
 
+// Reads are the general registers that the instruction reads, the address of a move first.
+func (i Inst) Reads() []int {
+	switch i.Op {
+	case Div:
+		return []int{int(i.A), i.Imm & 31}
+	case MulAdd:
+		return []int{int(i.D), int(i.A)}
+	case Add, Sub, Loop:
+		return []int{int(i.D)}
+	case LoadUB, LoadL1, StoreUB, StoreL0:
+		return []int{int(i.A)}
+	}
+	return nil
+}
+
 // Disassemble is the instruction of a word in words.
 func Disassemble(w uint32) string {
 	if i, ok := Decode(w); ok {
