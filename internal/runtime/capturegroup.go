@@ -158,7 +158,8 @@ func (th *Thread) patch(s *Stream, g *TaskGroup, nodes []node) error {
 				for j, a := range n.args {
 					binary.LittleEndian.PutUint64(b[8*j:], a)
 				}
-				m.inst.Patch(g.lane.at, uint64(g.lane.pos[g.nodes[i]]), &n.task)
+				queue, pos := g.lane.place(g.nodes[i])
+				m.inst.Patch(queue, pos, &n.task)
 			}
 		})
 	})

@@ -16,6 +16,7 @@ type Comm struct {
 	alg   Algorithm
 	pairs map[[2]int]*pair
 	sunk  bool  // its tasks go to models, see NewModelComm
+	held  bool  // captured models have tasks of it
 	kept  []Ptr // scratch memory that models hold the address of
 }
 
@@ -24,6 +25,7 @@ type rank struct {
 	s       *Stream
 	aux     []*Stream     // mesh: one more for each peer, which carries what goes there
 	peers   []*SunkStream // the same of a model
+	marks   []*Event      // of a mesh in captures
 	scratch Ptr
 	room    int64
 }
@@ -127,6 +129,9 @@ func (th *Thread) DestroyComm(c *Comm) error {
 			if s != nil && !c.sunk {
 				keep(th.DestroyStream(s))
 			}
+		}
+		for _, e := range c.ranks[i].marks {
+			keep(th.DestroyEvent(e))
 		}
 		if c.ranks[i].scratch != 0 {
 			return th.Free(c.ranks[i].scratch)
@@ -243,12 +248,13 @@ func (th *Thread) combines(c *Comm, count int64, t tensor.DType, op sim.ReduceOp
 func (th *Thread) reserve(c *Comm, n int64) error {
 	return th.eachRank(c, func(i int) (err error) {
 		r := &c.ranks[i]
+		c.held = c.held || c.captured(i)
 		if r.room >= n {
 			return nil
 		}
 		switch {
 		case r.scratch == 0:
-		case c.sunk: // tasks that are written already use it each time
+		case c.sunk || c.held: // tasks that are written already use it each time
 			c.kept = append(c.kept, r.scratch)
 		default:
 			if err = th.Free(r.scratch); err != nil {

@@ -251,3 +251,49 @@ func TestCollectives_wrongUse(t *testing.T) {
 	g.code("a root that is no rank", g.Broadcast(g.c, g.send, 8, tensor.Float32, 2), InvalidParam)
 	g.code("a send to itself", g.SendReceive(g.c, 1, 1, g.send[0], g.recv[0], 8), InvalidParam)
 }
+
+// Collectives that are captured on every rank, or built into models, compute in each execution what they compute as
+// tasks of streams: ring and mesh, the second execution finds everything as the first one did.
+func TestCollectives_captured(t *testing.T) {
+	const n, count = 4, 1000
+	for _, alg := range []Algorithm{Ring, Mesh} {
+		g := newGroup(t, n, alg, count*4, false)
+		for d := range n {
+			g.on(d, func() { g.ok(g.CaptureBegin(g.streams[d], CaptureRelaxed)) })
+		}
+		g.ok(g.AllReduce(g.c, g.send, g.recv, count, tensor.Int32, sim.ReduceSum))
+		g.ok(g.ReduceScatter(g.c, g.recv, g.send, count/n, tensor.Int32, sim.ReduceMax)) // all parts are equal
+		models := make([]*Model, n)
+		for d := range n {
+			g.on(d, func() { models[d] = must[*Model](t)(g.CaptureEnd(g.streams[d])) })
+		}
+		in := g.fill(count, tensor.Int32)
+		sum := make([]float64, count)
+		for i := range sum {
+			for d := range n {
+				sum[i] += in[d][i]
+			}
+		}
+		for round := range 3 {
+			if round > 0 {
+				g.fill(count, tensor.Int32)
+			}
+			for d := range n {
+				g.on(d, func() { g.ok(g.ExecuteModel(models[d], g.streams[d])) })
+			}
+			g.wait()
+			for d := range n {
+				g.near(fmt.Sprintf("captured %v, round %d", alg, round), g.read(d, g.recv[d], count*4), tensor.Int32, sum)
+				g.near("its parts", g.read(d, g.send[d], count/n*4), tensor.Int32, sum[d*count/n:(d+1)*count/n])
+			}
+		}
+		for d := range n {
+			g.on(d, func() { g.ok(g.DestroyModel(models[d])) })
+		}
+		g.ok(g.DestroyComm(g.c))
+		if _, events, notifies, _ := g.resources(); notifies != 0 || events != 0 {
+			t.Errorf("%d notifies and %d events left", notifies, events)
+		}
+		closeOnce(t, g.rt, g.Thread)
+	}
+}

@@ -9,45 +9,90 @@ import (
 // the rank's own stream has come to it and ends there when everything has arrived.
 //
 // fan opens a phase: the streams to the peers begin where the rank's own stream stands. It is made of notifies of the
-// device itself.
+// device itself; in a capture of events, so that the streams to the peers become part of it.
 func (th *Thread) fan(c *Comm, i int, f func(j int, s *Stream) error) error {
 	for j := range c.ranks {
 		if j == i {
 			continue
 		}
 		s := c.stream(i, j)
-		p, err := th.link(c, i, i, 2*len(c.ranks))
-		if err != nil {
-			return err
-		}
-		if err := th.RecordNotify(p.data[2*j], c.ranks[i].s); err != nil {
-			return err
-		}
-		if err := th.WaitNotify(p.data[2*j], s, 0); err != nil {
+		if err := th.follow(c, i, 2*j, c.ranks[i].s, s); err != nil {
 			return err
 		}
 		if err := f(j, s); err != nil {
 			return err
 		}
-		if err := th.RecordNotify(p.data[2*j+1], s); err != nil {
+		if err := th.leave(c, i, 2*j+1, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// gathered ends a phase: the rank's own stream waits for what it sends and for what comes.
-func (th *Thread) gathered(c *Comm, i int, peer func(j int) bool) error {
-	s := c.ranks[i].s
-	own, err := th.link(c, i, i, 2*len(c.ranks))
+// captured says that rank i's own stream is being captured.
+func (c *Comm) captured(i int) bool { return !c.sunk && c.ranks[i].s.lane.Load() != nil }
+
+// follow lets the stream to go on where from stands, by mark k of rank i.
+func (th *Thread) follow(c *Comm, i, k int, from, to *Stream) error {
+	if err := th.leave(c, i, k, from); err != nil {
+		return err
+	}
+	return th.await(c, i, k, to)
+}
+
+// leave makes mark k of rank i at the stream's present end; await waits for it.
+func (th *Thread) leave(c *Comm, i, k int, s *Stream) error {
+	if c.captured(i) {
+		e, err := th.mark(c, i, k)
+		if err != nil {
+			return err
+		}
+		return th.RecordEvent(e, s)
+	}
+	p, err := th.link(c, i, i, 2*len(c.ranks))
 	if err != nil {
 		return err
 	}
+	return th.RecordNotify(p.data[k], s)
+}
+
+// await is described with leave.
+func (th *Thread) await(c *Comm, i, k int, s *Stream) error {
+	if c.captured(i) {
+		e, err := th.mark(c, i, k)
+		if err != nil {
+			return err
+		}
+		return th.WaitEvent(s, e)
+	}
+	p, err := th.link(c, i, i, 2*len(c.ranks))
+	if err != nil {
+		return err
+	}
+	return th.WaitNotify(p.data[k], s, 0)
+}
+
+// mark is an event of rank i for captures.
+func (th *Thread) mark(c *Comm, i, k int) (*Event, error) {
+	r := &c.ranks[i]
+	for len(r.marks) <= k {
+		e, err := th.CreateEventExWithFlag(EventSync)
+		if err != nil {
+			return nil, err
+		}
+		r.marks = append(r.marks, e)
+	}
+	return r.marks[k], nil
+}
+
+// gathered ends a phase: the rank's own stream waits for what it sends and for what comes.
+func (th *Thread) gathered(c *Comm, i int, peer func(j int) bool) error {
+	s := c.ranks[i].s
 	for j := range c.ranks {
 		if j == i {
 			continue
 		}
-		if err := th.WaitNotify(own.data[2*j+1], s, 0); err != nil {
+		if err := th.await(c, i, 2*j+1, s); err != nil {
 			return err
 		}
 		if !peer(j) {

@@ -22,6 +22,8 @@ type lane struct {
 	index   int         // in the model
 	at      int         // queue of the program, see lower
 	pos     []int       // descriptor of each node, and the end
+	cuts    []int       // descriptors that begin a ring, see cascade
+	rings   []int       // their queues of the program
 	update  *taskUpdate // instead of all this: the stream is between TaskUpdateBegin and TaskUpdateEnd
 }
 
@@ -135,25 +137,30 @@ func (m *Model) lane(s *Stream, label string, head bool) *lane {
 // lowering turns the lanes of a model, and of the bodies of its conditions, into a program.
 type lowering struct {
 	lanes  []*lane
+	limit  int // entries of a ring
 	prog   sim.Program
+	more   []string // names of the rings that lanes go on in
 	args   []byte
 	fixups []labelFix
 }
 
-// labelFix is a label of the program whose position is known when all lanes are lowered.
+// labelFix is a label of the program whose position is known when all lanes are lowered: a label of the caller's, or
+// descriptor at of a lane.
 type labelFix struct {
 	place int
 	label *Label
+	lane  *lane
+	at    int
 }
 
 func (m *Model) lower() *lowering {
-	w := &lowering{}
+	w := &lowering{limit: max(64, m.dev.hw.Chip().RingDepth) - ringReserve}
 	for _, l := range m.lanes {
 		w.number(l)
 	}
 	w.bodies(m)
+	w.prog.Queues = make([][]sim.Desc, len(w.lanes))
 	for _, l := range w.lanes {
-		w.prog.Queues = append(w.prog.Queues, sim.Assemble(w.tasks(l)))
 		p := uint8(0)
 		if l.stream != nil {
 			p = uint8(l.stream.priority)
@@ -163,9 +170,17 @@ func (m *Model) lower() *lowering {
 			w.prog.Heads = append(w.prog.Heads, l.at)
 		}
 	}
+	for _, l := range w.lanes {
+		keep := map[int]bool{}
+		w.cascade(l, w.tasks(l, keep), keep)
+	}
 	w.prog.Notifies = m.notifies
 	for _, f := range w.fixups {
-		w.prog.Labels[f.place] = sim.Label{Queue: f.label.lane.at, Pos: uint64(f.label.lane.pos[f.label.pos])}
+		x := &w.prog.Labels[f.place]
+		if f.label != nil {
+			f.lane, f.at = f.label.lane, f.label.lane.pos[f.label.pos]
+		}
+		x.Queue, x.Pos = f.lane.ring(f.at)
 	}
 	return w
 }
@@ -196,8 +211,9 @@ func (w *lowering) bodies(m *Model) {
 	}
 }
 
-// tasks are the descriptors of a lane. Records come where the lane was marked, once for each wait.
-func (w *lowering) tasks(l *lane) []sim.Task {
+// tasks are the descriptors of a lane. Records come where the lane was marked, once for each wait. keep is told of those
+// that belong to the one before.
+func (w *lowering) tasks(l *lane, keep map[int]bool) []sim.Task {
 	var out []sim.Task
 	body := l.m.parent != nil && l.index == 0
 	if body {
@@ -228,6 +244,11 @@ func (w *lowering) tasks(l *lane) []sim.Task {
 		if n.task.Kind != trace.KindNone {
 			out = w.task(out, l, n)
 		}
+		if n.cond != nil {
+			for k := l.pos[i] + 1; k < len(out); k++ {
+				keep[k] = true
+			}
+		}
 	}
 	l.pos = append(l.pos, len(out))
 	if body {
@@ -251,7 +272,8 @@ func (w *lowering) task(out []sim.Task, l *lane, n *node) []sim.Task {
 		out = append(out, t, sim.Task{Kind: trace.NotifyWait, A: uint64(c.done)})
 		if c.kind == While {
 			out = append(out, sim.Task{Kind: trace.LabelGoto, A: uint64(len(w.prog.Labels))})
-			w.prog.Labels = append(w.prog.Labels, sim.Label{Queue: l.at, Pos: uint64(at)})
+			w.fixups = append(w.fixups, labelFix{place: len(w.prog.Labels), lane: l, at: at})
+			w.prog.Labels = append(w.prog.Labels, sim.Label{})
 		}
 		return out
 	case t.Kind == trace.StreamSwitch:
@@ -261,7 +283,7 @@ func (w *lowering) task(out []sim.Task, l *lane, n *node) []sim.Task {
 	case len(n.labels) > 0:
 		first := len(w.prog.Labels)
 		for i, x := range n.labels {
-			w.fixups = append(w.fixups, labelFix{first + i, x})
+			w.fixups = append(w.fixups, labelFix{place: first + i, label: x})
 		}
 		w.prog.Labels = append(w.prog.Labels, make([]sim.Label, len(n.labels))...)
 		if t.Kind == trace.LabelGoto {

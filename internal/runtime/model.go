@@ -90,7 +90,7 @@ func (m *Model) finish(th *Thread, c call) (err error) {
 	var failed error
 	err = th.port.Call(func() {
 		d := m.dev
-		ids := make([]uint32, len(w.lanes))
+		ids := make([]uint32, len(w.prog.Queues))
 		for i, l := range w.lanes {
 			if l.stream != nil && l.stream.flags&Persistent != 0 {
 				ids[i] = l.stream.id
@@ -103,6 +103,17 @@ func (m *Model) finish(th *Thread, c call) (err error) {
 				label = fmt.Sprintf("%s stream %d", m.name, i)
 			}
 			d.rt.strings.NameStream(uint16(d.hw.ID()), ids[i], label, int(w.prog.Priorities[i]))
+		}
+		for i, name := range w.more {
+			n := len(w.lanes) + i
+			ids[n] = d.streamID()
+			m.ids = append(m.ids, ids[n])
+			d.rt.strings.NameStream(uint16(d.hw.ID()), ids[n], m.name+" "+name, int(w.prog.Priorities[n]))
+		}
+		if used, most := d.rings(), d.hw.Chip().Limits.StreamsPhysical; most > 0 && used > most {
+			failed = fmt.Errorf("device %d has %d rings: %d are in use by streams and models, this model takes %d", d.id, most, used-len(m.ids), len(m.ids))
+			m.dropIDs()
+			return
 		}
 		m.inst, failed = d.rt.machine.NewInstance(d.hw, m.ctx.pages.space, &w.prog, uint64(m.args), 0, ids)
 		if failed != nil {
@@ -119,6 +130,16 @@ func (m *Model) finish(th *Thread, c call) (err error) {
 	}
 	m.state.Store(int32(ModelReady))
 	return nil
+}
+
+// rings counts the hardware rings of the device that streams and models hold.
+func (d *Device) rings() (n int) {
+	for _, used := range d.ids {
+		if used {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *Model) dropIDs() {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 
 	"npu/internal/sim"
@@ -152,7 +153,7 @@ func (b *ModelBuilder) Build(name string) (m *Model, err error) {
 	}
 	b.m.name = name
 	if err := b.m.finish(th, callLoadModel); err != nil {
-		return nil, err
+		return nil, errors.Join(err, th.dropModel(b.m))
 	}
 	for _, l := range b.m.lanes {
 		for i := range l.nodes {

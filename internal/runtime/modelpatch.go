@@ -45,7 +45,8 @@ func (th *Thread) PatchModel(m *Model, list []Patch, s *Stream) error {
 			for _, p := range own {
 				n := m.launches[p.Task]
 				if !n.replace {
-					m.inst.Readdress(n.lane.at, uint64(n.lane.pos[n.index]), p.Word, p.Value)
+					queue, pos := n.lane.place(n.index)
+					m.inst.Readdress(queue, pos, p.Word, p.Value)
 					continue
 				}
 				if b := m.dev.hw.Bytes(uint64(m.args)+uint64(n.argOff+8*p.Word), 8); b != nil {

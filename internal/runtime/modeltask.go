@@ -80,7 +80,8 @@ func (th *Thread) DisableTask(t ModelTask, s *Stream) error {
 	task := sim.Task{Kind: trace.Nop}
 	err = th.port.Call(func() {
 		task.Name = th.rt.strings.Intern("task update")
-		task.A = th.rt.machine.NewUpdate(func() { t.m.inst.Disable(t.lane.at, uint64(t.lane.pos[t.node])) })
+		queue, pos := t.lane.place(t.node)
+		task.A = th.rt.machine.NewUpdate(func() { t.m.inst.Disable(queue, pos) })
 	})
 	if err != nil {
 		return th.blocked(callUpdateEnd.name, nil, err)

@@ -56,12 +56,6 @@ func TestModel_endOfContext(t *testing.T) {
 
 // queues counts the stream numbers of device 0 that are taken.
 func (r *rig) queues() (n int, err error) {
-	err = r.port.Call(func() {
-		for _, used := range r.rt.devices[0].ids {
-			if used {
-				n++
-			}
-		}
-	})
+	err = r.port.Call(func() { n = r.rt.devices[0].rings() })
 	return n, err
 }

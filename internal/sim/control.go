@@ -25,7 +25,7 @@ type Instance struct {
 	queued []*Queue // further executes, first come first served
 	startT int64
 	fault  *Fault
-	ran    []bool // queues that were active in this execution
+	ran    []bool // queues that were active in this execution, or turn of a loop
 	active int    // queues that are, now
 	bound  []Binding
 	next   map[uint64][]Binding // of executions to come, by the number in their ModelExecute
@@ -180,12 +180,13 @@ func (m *Machine) startModel(q *Queue, in *Instance) {
 	}
 }
 
-// activate starts a sunk queue at its first descriptor. A queue that runs again in the same execution is the next
-// turn of a loop.
+// activate starts a sunk queue at its first descriptor. A queue that runs again in the same turn of a loop begins the next
+// one.
 func (m *Machine) activate(q *Queue) {
 	in := q.instance
 	if in.ran[q.lane] {
 		in.iter++
+		clear(in.ran)
 	}
 	in.ran[q.lane] = true
 	in.active++
@@ -212,11 +213,28 @@ func (m *Machine) off(q *Queue) {
 	}
 }
 
-// jump retires the head of q and goes on at a label.
-func (m *Machine) jump(q *Queue, label uint64) {
+// jump retires the head of q and goes on at a label. It says whether it could.
+func (m *Machine) jump(q *Queue, label uint64) bool {
+	l := q.instance.labels[label]
+	return m.goOn(q, l.Queue, l.Pos)
+}
+
+// goOn retires the head of q and goes on at a place of a queue of the same program: another ring of the same stream ends
+// the activity of this one. A ring that runs already is a fault, and nothing happens.
+func (m *Machine) goOn(q *Queue, lane int, pos uint64) bool {
+	to := q.instance.queues[lane]
+	if to != q && to.state != qOff {
+		m.fail(q, &Fault{Code: CodeScheduler, Detail: "the ring to go on in is running"})
+		return false
+	}
 	m.retire(q, m.now)
-	q.cur = q.instance.labels[label].Pos
-	m.fetch(q, m.now+gap)
+	if to != q {
+		q.state = qOff
+		q.instance.ran[lane] = true
+	}
+	to.cur = pos
+	m.fetch(to, m.now+gap)
+	return true
 }
 
 // choose starts the body that the condition word at the head of q picks; without one, q skips what follows a body.

@@ -44,6 +44,7 @@ const (
 	FlagCondition                    // StreamSwitch: conditional bodies
 	FlagExternal                     // EventRecord, EventWait of a sunk queue: B is the place of its Binding
 	FlagLimit                        // kernel: A is its own limit
+	FlagContinue                     // StreamActive: the queue goes on in the one that it starts
 )
 
 func (d *Desc) kind() trace.Kind     { return trace.Kind(d[0]) }

@@ -111,7 +111,12 @@ func (m *Machine) step(q *Queue) {
 			m.endModel(q)
 			return
 		case trace.StreamActive:
-			m.start(q, d[5])
+			if d.flags()&FlagContinue != 0 && m.goOn(q, int(d[5]), 0) {
+				return
+			}
+			if d.flags()&FlagContinue == 0 {
+				m.start(q, d[5])
+			}
 		case trace.StreamSwitch:
 			if d.flags()&FlagCondition != 0 {
 				m.choose(q, d)
@@ -136,12 +141,14 @@ func (m *Machine) step(q *Queue) {
 				if i < 0 || i >= int64(d[7]) {
 					i = int64(d[7]) - 1 // an index beyond the list takes the last label
 				}
-				m.jump(q, d[6]+uint64(i))
-				return
+				if m.jump(q, d[6]+uint64(i)) {
+					return
+				}
 			}
 		case trace.LabelGoto:
-			m.jump(q, d[5])
-			return
+			if m.jump(q, d[5]) {
+				return
+			}
 		}
 		if q.code != 0 {
 			m.faulted(q, m.now)
