@@ -59,6 +59,9 @@ func (o *runOptions) open(r *model.RunOptions) ([]*model.Model, error) {
 			return nil, err
 		}
 		r.RankInputs = append(r.RankInputs, in)
+		if lists := m.Lists(files); len(lists) > 0 {
+			r.Data = lists
+		}
 	}
 	return models, ranksExist(given, len(models))
 }

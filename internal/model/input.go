@@ -150,7 +150,8 @@ func (f *Files) CheckNames(what string, names []string) error {
 		if n == "" && len(names) != 1 {
 			return problem.Usagef("the model has %d %ss (%s): write NAME=FILE", len(names), what, strings.Join(names, ", "))
 		}
-		if n != "" && !slices.Contains(names, n) {
+		base, _, _ := strings.Cut(n, "[") // an element of a sequence
+		if n != "" && !slices.Contains(names, n) && !slices.Contains(names, base) {
 			return problem.Usagef("no %s %q: the model has %s", what, n, strings.Join(names, ", "))
 		}
 	}
@@ -266,6 +267,9 @@ func (m *Model) Inputs(f *Files) (map[string]*tensor.Tensor, error) {
 
 // Expected are the tensors that outputs are to be held against, by output name.
 func (m *Model) Expected(f *Files) (map[string]*tensor.Tensor, error) {
+	if m.Rest != nil {
+		return m.expectedLate(f)
+	}
 	var names []string
 	for _, p := range m.Plan.Outputs {
 		names = append(names, p.Name)

@@ -31,6 +31,9 @@ type Model struct {
 	Path  string
 	Graph *graph.Graph
 	Plan  *plan.Plan
+	// Rest is what cannot be compiled beforehand (graph.Split) and runs step by step after the plan; nil: nothing. Its
+	// outputs are then the model's.
+	Rest  *graph.Graph
 	Notes []string // what was assumed, for the user
 	// Of offline models: the chip it was compiled for ("" where the file does not say it), and the operators whose
 	// meaning is not known, with the reason. With any, the model is timed and gives no result.
@@ -82,10 +85,14 @@ func (m *Model) lower(o Options) error {
 		return at(path, err)
 	}
 	m.Notes = append(m.Notes, notes...)
+	g.Step = true
 	if notes, err = graph.Infer(g); err != nil {
 		return at(path, err)
 	}
 	m.Notes = append(m.Notes, notes...)
+	if m.split(); m.Rest != nil {
+		o.Passes.CopyConstants = true // the rest may use them too
+	}
 	if _, err = graph.Optimize(g, o.Passes); err != nil {
 		return at(path, err)
 	}

@@ -107,8 +107,16 @@ func NewReport(models []*Model, o RunOptions, r *Result) *Report {
 		for _, x := range m.Plan.Inputs {
 			rep.Inputs = append(rep.Inputs, IO{Rank: of, Name: x.Name, DType: x.DType.String(), Shape: shape(x.Shape), Random: slices.Contains(r.Random[rank], x.Name)})
 		}
+		if m.Rest != nil {
+			continue
+		}
 		for _, x := range m.Plan.Outputs {
 			rep.Outputs = append(rep.Outputs, IO{Rank: of, Name: x.Name, DType: x.DType.String(), Shape: shape(x.Shape)})
+		}
+	}
+	for i, name := range r.Names {
+		if t := r.Outputs[i]; m.Rest != nil { // shapes that only the run told
+			rep.Outputs = append(rep.Outputs, IO{Name: name, DType: t.DType.String(), Shape: shape(t.Shape)})
 		}
 	}
 	for _, f := range r.Faults {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 
+	"npu/internal/model/graph"
 	"npu/internal/problem"
 	"npu/internal/runtime"
 	"npu/internal/sim"
@@ -26,6 +28,7 @@ type RunOptions struct {
 	Threads    int // host threads for the arithmetic
 	TimingOnly bool
 	Inputs     map[string]*tensor.Tensor   // of all ranks; missing ones are random
+	Data       map[string]*graph.Data      // inputs that are sequences or optionals
 	RankInputs []map[string]*tensor.Tensor // those that only rank i has; may be nil
 	Collective runtime.Algorithm           // the way that communication between ranks takes
 	Seed       uint64
@@ -39,6 +42,8 @@ type RunOptions struct {
 // Result is what a run gave.
 type Result struct {
 	Outputs    []*tensor.Tensor // rank by rank; nil where only time was wanted
+	Names      []string         // of the outputs; an element of a sequence is NAME[i]
+	Data       []*graph.Data    // the outputs of a stepped model, of any kind
 	Random     [][]string       // inputs that were made up, by rank
 	Trace      *trace.Trace
 	DeviceTime int64 // ns from the first execution's arrival to the end of the last task
@@ -66,6 +71,15 @@ func (m *Model) Run(ctx context.Context, o RunOptions) (*Result, error) {
 func RunRanks(ctx context.Context, models []*Model, o RunOptions) (res *Result, err error) {
 	for _, m := range models {
 		o.TimingOnly = o.TimingOnly || len(m.Timed) > 0
+	}
+	if o.TimingOnly && rest(models) {
+		o.TimingOnly = false
+		defer func() {
+			if res != nil {
+				res.Outputs, res.Names, res.Data = nil, nil, nil
+				res.Warnings = append(res.Warnings, "the arithmetic was not skipped: what the model does depends on data")
+			}
+		}()
 	}
 	m := models[0]
 	rec := trace.NewRecorder()
@@ -122,12 +136,22 @@ func execute(ctx context.Context, th *runtime.Thread, models []*Model, o RunOpti
 			return err
 		}
 	}
+	data, err := models[0].data(o.Data)
+	if err != nil {
+		return err
+	}
+	if rest(models) && len(models) > 1 {
+		return problem.Usagef("the model has nodes that run step by step from the host, see its warnings: it runs on one device")
+	}
 	lo := LoadOptions{Mode: o.Mode, Streams: o.Streams, Collective: o.Collective}
 	n := max(1, o.Iterations)
 	executions := n
 	if o.Loop == SinkLoop {
 		if o.Mode == Eager {
 			return problem.Usagef("--loop sink needs --mode graph: a loop on the device runs a sunk graph")
+		}
+		if rest(models) {
+			return problem.Usagef("--loop sink: the model has nodes that run step by step from the host, see its warnings; use --loop host")
 		}
 		lo.SinkIterations, executions = n, 1
 	}
@@ -147,6 +171,9 @@ func execute(ctx context.Context, th *runtime.Thread, models []*Model, o RunOpti
 				if err := s.SetInput(i, t); err != nil {
 					return err
 				}
+			}
+			for name, d := range data {
+				s.setData(name, d)
 			}
 			return nil
 		})
@@ -176,16 +203,7 @@ func execute(ctx context.Context, th *runtime.Thread, models []*Model, o RunOpti
 		if o.TimingOnly {
 			break
 		}
-		err := w.On(r, func(s *Session) error {
-			for i := range s.m.Plan.Outputs {
-				t, err := s.Output(i)
-				if err != nil {
-					return problem.Mark(problem.Failed, err)
-				}
-				res.Outputs = append(res.Outputs, t)
-			}
-			return nil
-		})
+		err := w.On(r, func(s *Session) error { return problem.Mark(problem.Failed, s.collect(res)) })
 		if err != nil {
 			return err
 		}
@@ -211,6 +229,11 @@ func execute(ctx context.Context, th *runtime.Thread, models []*Model, o RunOpti
 	return nil
 }
 
+// rest says whether a model has nodes that run step by step.
+func rest(models []*Model) bool {
+	return slices.ContainsFunc(models, func(m *Model) bool { return m.Rest != nil })
+}
+
 // inputs are those given for rank r.
 func (o *RunOptions) inputs(r int) map[string]*tensor.Tensor {
 	if r >= len(o.RankInputs) {
@@ -222,6 +245,27 @@ func (o *RunOptions) inputs(r int) map[string]*tensor.Tensor {
 	}
 	maps.Copy(given, o.RankInputs[r])
 	return given
+}
+
+// collect reads the outputs.
+func (s *Session) collect(res *Result) (err error) {
+	if s.stepped != nil {
+		res.Data, err = s.Results()
+		for i, d := range res.Data {
+			flatten(s.m.Rest.Outputs[i].Name, d, func(name string, t *tensor.Tensor) {
+				res.Names, res.Outputs = append(res.Names, name), append(res.Outputs, t)
+			})
+		}
+		return err
+	}
+	for i, p := range s.m.Plan.Outputs {
+		t, err := s.Output(i)
+		if err != nil {
+			return err
+		}
+		res.Names, res.Outputs = append(res.Names, p.Name), append(res.Outputs, t)
+	}
+	return nil
 }
 
 // Fill is a tensor for every input of the model, in order: those given by name, and made up from the seed where none was;

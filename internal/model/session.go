@@ -67,6 +67,7 @@ type Session struct {
 	patches patches
 	counter runtime.Ptr // iteration counter and limit of a sunk loop
 	turns   int
+	stepped *stepped // what cannot be compiled; nil: nothing
 }
 
 // launch is a step's kernel with its arguments.
@@ -125,6 +126,7 @@ func (m *Model) prepare(th *runtime.Thread, o LoadOptions) (*Session, error) {
 			return nil, err
 		}
 	}
+	s.loadStepped()
 	return s, s.loadKernels(p.Steps)
 }
 
@@ -158,6 +160,9 @@ func (s *Session) Streams() int { return len(s.streams.Lanes) }
 // unloaded before.
 func (s *Session) Unload() error {
 	err := s.Wait()
+	if s.stepped != nil {
+		err = cmp.Or(err, s.closeStepped())
+	}
 	if s.sunk != nil {
 		err = cmp.Or(err, s.th.DestroyModel(s.sunk))
 	}
@@ -266,7 +271,22 @@ func (s *Session) loadKernel(st *plan.Step) (*launch, error) {
 
 // Execute submits one execution and waits for nothing. In graph mode that is one task; in eager mode one a step, and
 // at a branch the host waits and reads the condition.
+//
+// A stepped part follows; it waits wherever a size or a decision depends on data.
 func (s *Session) Execute() error {
+	if s.stepped == nil {
+		return s.compiled()
+	}
+	if len(s.m.Plan.Steps) > 0 {
+		if err := s.compiled(); err != nil {
+			return err
+		}
+	}
+	return s.step()
+}
+
+// compiled submits the compiled part.
+func (s *Session) compiled() error {
 	if s.mode == Sunk {
 		if err := s.patches.apply(s); err != nil {
 			return err

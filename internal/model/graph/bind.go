@@ -54,6 +54,9 @@ type symbol struct {
 
 // give takes the user's shape for one input.
 func (v *Value) give(g *Graph, s tensor.Shape, symbols map[string]symbol) error {
+	if v.Kind != Tensor {
+		return problem.Usagef("input %q is of kind %v and takes no shape", v.Name, v.Kind)
+	}
 	if v.Known && len(s) != len(v.Shape) {
 		return problem.Usagef("input %q: shape %v has %d dimensions, the model declares %s", v.Name, s, len(s), Type(v))
 	}
@@ -78,6 +81,9 @@ func (v *Value) give(g *Graph, s tensor.Shape, symbols map[string]symbol) error 
 
 // settle makes sure that an input is static, with a note for a batch that was set to 1.
 func (v *Value) settle(symbols map[string]symbol) (note string, err error) {
+	if v.Kind != Tensor {
+		return "", nil
+	}
 	if !v.Known {
 		return "", problem.Usagef("input %q has no declared shape: give it with --shape %s=DIMS", v.Name, v.Name)
 	}

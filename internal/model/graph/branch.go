@@ -38,12 +38,22 @@ func (w *inferrer) branch(n *Node, g *Graph, blocked bool) error {
 		return nil
 	}
 	g.Nodes = append(g.Nodes, n)
+	before := w.lates
 	errThen, errElse := w.graph(then), w.graph(els)
 	if errThen != nil && errElse != nil {
 		return fmt.Errorf("node %s: both branches refuse their shapes: then: %w; else: %w", n.Name, errThen, errElse)
 	}
 	if blocked || errors.Is(errThen, kernels.ErrUnsupported) || errors.Is(errElse, kernels.ErrUnsupported) {
 		w.blockOutputs(n)
+		return nil
+	}
+	if w.step && (w.lates > before || w.disagree(n)) {
+		for name, err := range map[string]error{"then_branch": errThen, "else_branch": errElse} {
+			if err != nil {
+				w.fault(n, name, err)
+			}
+		}
+		w.mark(n, "what its branches make is known only when one runs")
 		return nil
 	}
 	for i, v := range n.Out {

@@ -20,11 +20,27 @@ type Graph struct {
 	Nodes   []*Node
 	// Asked says that Bind got shapes from the user, so that shapes that do not fit are his error, not the file's.
 	Asked bool
+	// Step lets Infer keep nodes that cannot be compiled because their shapes depend on data: they are marked Late.
+	Step bool
 }
+
+// Kind is what a value is.
+type Kind uint8
+
+// Kinds. A sequence is a list of tensors, an optional holds a tensor or a sequence, or nothing. Only stepped nodes have
+// to do with them.
+const (
+	Tensor Kind = iota
+	Sequence
+	Optional
+)
+
+func (k Kind) String() string { return [...]string{"tensor", "sequence", "optional"}[k%3] }
 
 // Value is a tensor that a node or the outside makes. A constant has Const set and no Producer.
 type Value struct {
 	Name     string
+	Kind     Kind
 	DType    tensor.DType
 	Shape    tensor.Shape // nil with Rank unknown: see Known
 	Known    bool         // Shape (possibly with -1 dimensions) is known
@@ -44,6 +60,9 @@ type Node struct {
 	Attrs kernels.Attrs
 	// Bodies are the subgraphs of control flow by attribute name (then_branch, else_branch, body).
 	Bodies map[string]*Graph
+	// Late says why the node runs step by step from the host, see Split: what it makes, or whether it runs at all, is
+	// known only while it runs. Empty: it is compiled with the rest.
+	Late string
 	// Origin names the nodes of the file that went into this one, first the one that gives it its name.
 	Origin []string
 }

@@ -21,7 +21,13 @@ const OpFault = "npu.Fault"
 // each with its nodes and wraps kernels.ErrUnsupported. A node that refuses its operands is problem.Usage where
 // shapes were asked for, problem.Damaged where they are the file's own.
 func Infer(g *Graph) (notes []string, err error) {
-	w := &inferrer{opset: g.Opset, sub: map[*Value]*Value{}, why: map[*Value]string{}, blocked: map[*Value]bool{}}
+	w := &inferrer{opset: g.Opset, step: g.Step, late: map[*Value]bool{}, sub: map[*Value]*Value{}, why: map[*Value]string{}, blocked: map[*Value]bool{}}
+	for _, v := range g.Inputs {
+		if v.Kind != Tensor && !g.Step {
+			return nil, problem.Failedf("input %q is of kind %v: %w", v.Name, v.Kind, kernels.ErrUnsupported)
+		}
+		w.late[v] = v.Kind != Tensor
+	}
 	names := outputNames(g)
 	RemoveDead(g) // what nobody wants need not be supported
 	if err = w.graph(g); err == nil {
@@ -47,6 +53,9 @@ func Infer(g *Graph) (notes []string, err error) {
 // inferrer is the state of one walk.
 type inferrer struct {
 	opset   int
+	step    bool
+	late    map[*Value]bool   // made by a node that is Late
+	lates   int               // such nodes so far
 	sub     map[*Value]*Value // outputs of replaced nodes, and what stands for them
 	why     map[*Value]string // why a value has no static shape
 	blocked map[*Value]bool   // made by an operator that is not supported, or after one
@@ -89,13 +98,36 @@ func (w *inferrer) now(v *Value) *Value {
 // list infers nodes and appends those that stay to g.
 func (w *inferrer) list(nodes []*Node, g *Graph) error {
 	for _, n := range nodes {
-		blocked := false
+		blocked, reason := false, ""
 		for i, v := range n.In {
 			if v == nil {
 				continue
 			}
 			n.In[i] = w.now(v)
 			blocked = blocked || w.blocked[n.In[i]]
+			if w.late[n.In[i]] && reason == "" {
+				reason = fmt.Sprintf("it takes %s, which is made step by step", n.In[i].Name)
+			}
+		}
+		if w.step && !blocked {
+			if IsStepped(n.Op) {
+				reason = "it is control flow, or works on sequences or optionals"
+			}
+			if reason != "" {
+				w.keep(n, g, reason)
+				continue
+			}
+		}
+		if n.Op == flexAttention && !blocked {
+			nodes, y, err := expandFlexAttention(n)
+			if err != nil {
+				return fmt.Errorf("node %s (%s): %w", n.Name, n.Op, err)
+			}
+			if err := w.list(nodes, g); err != nil {
+				return err
+			}
+			w.sub[n.Out[0]] = w.now(y)
+			continue
 		}
 		if n.Op == "If" {
 			if err := w.branch(n, g, blocked); err != nil {
@@ -136,6 +168,11 @@ func (w *inferrer) list(nodes []*Node, g *Graph) error {
 			continue
 		}
 		if err := w.node(n, g); err != nil {
+			if w.step && errors.Is(err, kernels.ErrNotKnown) {
+				g.Nodes = g.Nodes[:len(g.Nodes)-1]
+				w.keep(n, g, err.Error())
+				continue
+			}
 			if errors.Is(err, kernels.ErrUnsupported) {
 				w.block(n, err.Error())
 				continue
@@ -183,12 +220,21 @@ func (w *inferrer) node(n *Node, g *Graph) error {
 		return nil
 	}
 	w.weight(n, g)
+	if w.step {
+		w.settled(n, g)
+	}
 	return nil
 }
 
 // dynamic collects the nodes whose result has a size that only running it tells.
 func (w *inferrer) dynamic(g *Graph) {
 	for _, n := range g.Nodes {
+		if n.Late != "" {
+			continue
+		}
+		if len(n.Out) > 0 && n.Out[0] != nil && w.blocked[n.Out[0]] {
+			continue // it, or what it needs, is refused already
+		}
 		for _, b := range n.bodies() {
 			w.dynamic(b)
 		}

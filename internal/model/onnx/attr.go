@@ -117,6 +117,7 @@ func (d *decoder) attr(up *message, f *field, at *where) (rawAttr, error) {
 		a.value = is
 	case kindStrings:
 		a.value = ss
+	case kindType: // what an Optional may hold; its operand says it too
 	case kindGraph:
 		if a.graph == nil {
 			return a, up.broken(off, fmt.Sprintf("%v %q is a graph attribute without a graph", at, a.name))
@@ -124,7 +125,7 @@ func (d *decoder) attr(up *message, f *field, at *where) (rawAttr, error) {
 	case 0:
 		return a, up.broken(off, fmt.Sprintf("%v %q has no value", at, a.name))
 	default:
-		return a, unsupportedf("%v %q: attribute of kind %d (a list of tensors or graphs, a sparse tensor, a type)", at, a.name, kind)
+		return a, unsupportedf("%v %q: attribute of kind %d (a list of tensors or graphs, a sparse tensor, a list of types)", at, a.name, kind)
 	}
 	if kind != kindGraph {
 		a.graph = nil

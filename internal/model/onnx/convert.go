@@ -12,7 +12,7 @@ import (
 
 // Graph converts the model: nodes in execution order, initializers and Constant nodes as constant values,
 // model-local functions inlined, branches as bodies that use outer values directly. Names that nobody defines, values
-// that two nodes define and cycles are problem.Damaged; inputs that are no tensors and functions that cannot be
+// that two nodes define and cycles are problem.Damaged; inputs that are maps or sparse tensors and functions that cannot be
 // inlined are problem.Failed. Operators are not looked up here: graph.Infer reports the unsupported ones together.
 //
 // The constants of the graph are the file's bytes; the passes of package graph may change them in place. Convert a
@@ -119,10 +119,18 @@ func declared(in ValueInfo, sc *scope) (*graph.Value, error) {
 	if sc.up == nil && (in.Kind == "" || in.Kind == "tensor" && in.DType == tensor.Undefined) {
 		return nil, problem.Damagedf("input %q has no element type", in.Name)
 	}
-	if in.Kind != "tensor" && in.Kind != "" {
+	v := &graph.Value{Name: sc.prefix + in.Name, DType: in.DType, Known: in.Known}
+	switch in.Kind {
+	case "tensor", "":
+	case "sequence":
+		v.Kind = graph.Sequence
+		return v, nil
+	case "optional":
+		v.Kind = graph.Optional
+		return v, nil
+	default:
 		return nil, unsupportedf("input %q%s is of kind %q", in.Name, sc.place, in.Kind)
 	}
-	v := &graph.Value{Name: sc.prefix + in.Name, DType: in.DType, Known: in.Known}
 	if in.Known {
 		v.Shape = in.Shape()
 		for i, d := range in.Dims {

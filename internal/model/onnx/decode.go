@@ -22,6 +22,7 @@ type decoder struct {
 	root  *os.Root // dir, opened at the first external tensor
 	depth int
 	nodes int
+	types int // sequences and optionals inside each other now
 	m     *Model
 }
 

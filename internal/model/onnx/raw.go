@@ -110,6 +110,7 @@ const (
 	typeMap         = 5
 	typeSparse      = 8
 	typeOptional    = 9
+	typeElements    = 1
 	tensorTypeElem  = 1
 	tensorTypeShape = 2
 	shapeDim        = 1
@@ -138,6 +139,7 @@ const (
 	kindStrings = 8
 	kindTensors = 9
 	kindGraphs  = 10
+	kindType    = 13
 )
 
 // elemTypes maps TensorProto.DataType to our types.

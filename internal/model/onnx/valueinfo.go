@@ -55,15 +55,42 @@ func (d *decoder) typeProto(up *message, f *field, at *where, v *ValueInfo) erro
 			err = d.tensorType(msg, f, &where{at, "tensor_type", -1}, v)
 		case typeSequence:
 			v.Kind = "sequence"
+			err = d.elements(msg, f, &where{at, "sequence_type", -1}, v)
 		case typeMap:
 			v.Kind = "map"
 		case typeSparse:
 			v.Kind = "sparse_tensor"
 		case typeOptional:
 			v.Kind = "optional"
+			err = d.elements(msg, f, &where{at, "optional_type", -1}, v)
 		}
 		if err != nil {
 			return err
+		}
+	}
+}
+
+// elements reads what a sequence or an optional is made of: its element type; the shapes may differ.
+func (d *decoder) elements(up *message, f *field, at *where, v *ValueInfo) error {
+	if d.types++; d.types > maxDepth {
+		return up.broken(f.off, fmt.Sprintf("%v: types are inside each other more than %d deep", at, maxDepth))
+	}
+	defer func() { d.types-- }()
+	msg, err := up.sub(f, at)
+	if err != nil {
+		return err
+	}
+	for {
+		ok, err := msg.next(f)
+		if err != nil || !ok {
+			return err
+		}
+		if f.num == typeElements {
+			var inner ValueInfo
+			if err := d.typeProto(msg, f, &where{at, "elem_type", -1}, &inner); err != nil {
+				return err
+			}
+			v.DType = inner.DType
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"errors"
 	"fmt"
 
 	"npu/internal/tensor"
@@ -60,13 +59,14 @@ func (a Attrs) Tensor(name string) *tensor.Tensor {
 	return t
 }
 
-// errNotKnown says that an operand's value is needed and not known at compile time.
-var errNotKnown = errors.New("value is not known at compile time")
+// ErrNotKnown says that the value of an operand is needed and not known at compile time: with it the operator might
+// be compiled. It is an ErrUnsupported too.
+var ErrNotKnown = fmt.Errorf("value is not known at compile time: %w", ErrUnsupported)
 
 // ConstInts reads a constant integer operand (int32 or int64) as a list.
 func (d Desc) ConstInts() ([]int, error) {
 	if d.Const == nil {
-		return nil, errNotKnown
+		return nil, ErrNotKnown
 	}
 	switch d.Const.DType {
 	case tensor.Int64:

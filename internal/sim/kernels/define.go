@@ -83,7 +83,7 @@ func settle(s *Spec, infer rule) (*Spec, error) {
 			}
 		}
 		if !d.Shape.Static() {
-			return nil, fmt.Errorf("output %d has shape %v, it depends on values that are not known: %w", i, d.Shape, ErrUnsupported)
+			return nil, fmt.Errorf("output %d has shape %v, it depends on values: %w", i, d.Shape, ErrNotKnown)
 		}
 		if err := checkSize(*d); err != nil {
 			return nil, fmt.Errorf("output %d: %w", i, err)
@@ -119,9 +119,6 @@ func (d Desc) bytes() int {
 func (s *Spec) values(i int) ([]int, error) {
 	v, err := s.Input(i).ConstInts()
 	if err != nil {
-		if s.Input(i).Const == nil {
-			return nil, fmt.Errorf("input %d: %w: %w", i, err, ErrUnsupported)
-		}
 		return nil, fmt.Errorf("input %d: %w", i, err)
 	}
 	return v, nil

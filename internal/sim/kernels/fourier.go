@@ -107,7 +107,7 @@ func buildDFT(s *Spec) (*Kernel, error) {
 		return nil, err
 	}
 	if d == nil || d.length < 0 {
-		return nil, fmt.Errorf("axis and dft_length: %w: %w", errNotKnown, ErrUnsupported)
+		return nil, fmt.Errorf("axis and dft_length: %w", ErrNotKnown)
 	}
 	if d.length > maxPoints {
 		return nil, fmt.Errorf("%d points: %w (at most %d)", d.length, ErrUnsupported, maxPoints)
@@ -290,7 +290,7 @@ func buildSTFT(s *Spec) (*Kernel, error) {
 		return nil, err
 	}
 	if f == nil {
-		return nil, fmt.Errorf("frame_step and frame_length: %w: %w", errNotKnown, ErrUnsupported)
+		return nil, fmt.Errorf("frame_step and frame_length: %w", ErrNotKnown)
 	}
 	if f.length > maxPoints {
 		return nil, fmt.Errorf("%d points: %w (at most %d)", f.length, ErrUnsupported, maxPoints)

@@ -215,7 +215,7 @@ func tuples(data, idx Desc, batch int) (k int, err error) {
 	case batch < 0 || batch >= len(idx.Shape) || batch >= len(data.Shape):
 		err = fmt.Errorf("batch_dims %d with data %v and indices %v", batch, data.Shape, idx.Shape)
 	case k < 0:
-		err = fmt.Errorf("indices %v have an unknown last dimension: %w", idx.Shape, ErrUnsupported)
+		err = fmt.Errorf("indices %v have an unknown last dimension: %w", idx.Shape, ErrNotKnown)
 	case k < 1 || k > len(data.Shape)-batch:
 		err = fmt.Errorf("indices of %d numbers for data %v", k, data.Shape)
 	default:

@@ -126,7 +126,7 @@ func buildPad(s *Spec) (*Kernel, error) {
 		return nil, err
 	}
 	if !known {
-		return nil, fmt.Errorf("pads are not known at compile time: %w", ErrUnsupported)
+		return nil, fmt.Errorf("pads are needed: %w", ErrNotKnown)
 	}
 	value := make([]byte, size)
 	if v := s.Attrs.Float("value", 0); v != 0 && s.Input(2).Absent() {

@@ -93,7 +93,7 @@ func inferCol2Im(s *Spec) error {
 	if c == nil {
 		n, err := s.Input(1).length()
 		if err != nil || n < 0 || n > maxRank-2 {
-			return fmt.Errorf("image_shape of length %d is not known: %w", n, ErrUnsupported)
+			return fmt.Errorf("image_shape of length %d is not known: %w", n, ErrNotKnown)
 		}
 		return s.results(Desc{DType: s.In[0].DType, Shape: append(tensor.Shape{x[0], -1}, unknown(n)...)})
 	}
@@ -110,7 +110,7 @@ func buildCol2Im(s *Spec) (*Kernel, error) {
 		return nil, err
 	}
 	if c == nil {
-		return nil, fmt.Errorf("image_shape and block_shape: %w: %w", errNotKnown, ErrUnsupported)
+		return nil, fmt.Errorf("image_shape and block_shape: %w", ErrNotKnown)
 	}
 	x := s.In[0].Shape
 	taps, steps, area := count(c.block), count(c.steps), count(c.image)

@@ -92,7 +92,7 @@ func inferFilled(s *Spec) error {
 	if s.In[0].Const == nil {
 		n, err := s.In[0].length()
 		if err != nil || n < 0 || n > maxRank {
-			return fmt.Errorf("shape is not known: %w", ErrUnsupported)
+			return fmt.Errorf("shape: %w", ErrNotKnown)
 		}
 		return s.results(Desc{DType: v.DType, Shape: unknown(n)})
 	}

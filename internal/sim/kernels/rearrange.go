@@ -91,7 +91,7 @@ func inferExpand(s *Spec) error {
 	if s.In[1].Const == nil {
 		n, err := s.In[1].length()
 		if err != nil || n < 0 || n > maxRank {
-			return fmt.Errorf("target shape is not known: %w", ErrUnsupported)
+			return fmt.Errorf("target shape: %w", ErrNotKnown)
 		}
 		want = unknown(n)
 	} else {
@@ -266,7 +266,7 @@ func buildSlice(s *Spec) (*Kernel, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("ranges are not known at compile time: %w", ErrUnsupported)
+		return nil, fmt.Errorf("ranges are needed: %w", ErrNotKnown)
 	}
 	own := s.In[0].Shape.Strides()
 	n, src, base := make([]int, len(cuts)), make([]int, len(cuts)), 0

@@ -204,7 +204,7 @@ func (o reduceOp) infer(s *Spec) error {
 	case !known:
 		n, err := s.In[1].length()
 		if err != nil || n < 1 || n > len(in.Shape) {
-			return fmt.Errorf("axes are not known: %w", ErrUnsupported)
+			return fmt.Errorf("axes: %w", ErrNotKnown)
 		}
 		out = unknown(len(in.Shape) - n)
 	default:
@@ -225,7 +225,7 @@ func (o reduceOp) build(s *Spec) (*Kernel, error) {
 		return nil, err
 	}
 	if !known {
-		return nil, fmt.Errorf("axes are not known at compile time: %w", ErrUnsupported)
+		return nil, fmt.Errorf("axes are needed: %w", ErrNotKnown)
 	}
 	t := s.In[0].DType
 	p := newReducePlan(s.In[0].Shape, set)

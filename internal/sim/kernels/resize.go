@@ -236,7 +236,7 @@ func buildResize(s *Spec) (*Kernel, error) {
 		return nil, err
 	}
 	if !z.known {
-		return nil, fmt.Errorf("scales, sizes and roi must be constant: %w", ErrUnsupported)
+		return nil, fmt.Errorf("scales, sizes and roi: %w", ErrNotKnown)
 	}
 	t := s.In[0].DType
 	if s.Out[0].Shape.Count() > 0 && s.In[0].Shape.Count() == 0 {

@@ -59,7 +59,7 @@ func inferReshape(s *Spec) error {
 			return err
 		}
 		if rank < 0 || rank > maxRank {
-			return fmt.Errorf("target shape of length %d is not known: %w", rank, ErrUnsupported)
+			return fmt.Errorf("target shape of length %d: %w", rank, ErrNotKnown)
 		}
 		return s.results(Desc{DType: s.In[0].DType, Shape: unknown(rank)})
 	}
@@ -191,12 +191,12 @@ func inferSqueeze(s *Spec) error {
 	case !known:
 		n, err := s.In[1].length()
 		if err != nil || n < 0 || n > len(in) {
-			return fmt.Errorf("axes are not known: %w", ErrUnsupported)
+			return fmt.Errorf("axes: %w", ErrNotKnown)
 		}
 		out = unknown(len(in) - n)
 	case !there:
 		if !in.Static() {
-			return fmt.Errorf("no axes given and shape %v has unknown dimensions: %w", in, ErrUnsupported)
+			return fmt.Errorf("no axes given and shape %v has unknown dimensions: %w", in, ErrNotKnown)
 		}
 		out = slices.DeleteFunc(in.Clone(), func(d int) bool { return d == 1 })
 	default:
@@ -230,7 +230,7 @@ func inferUnsqueeze(s *Spec) error {
 	case !known:
 		n, err := s.In[1].length()
 		if err != nil || n < 0 || n > maxRank {
-			return fmt.Errorf("axes are not known: %w", ErrUnsupported)
+			return fmt.Errorf("axes: %w", ErrNotKnown)
 		}
 		return s.results(Desc{DType: s.In[0].DType, Shape: unknown(len(in) + n)})
 	}
@@ -265,7 +265,9 @@ func inferDropout(s *Spec) error {
 
 // buildDropout copies and fills the mask with ones. Training with a ratio above 0 is random and not computed.
 func buildDropout(s *Spec) (*Kernel, error) {
-	if mode := s.Input(2); !mode.Absent() && !(mode.Const != nil && isZero(mode)) {
+	if mode := s.Input(2); !mode.Absent() && mode.Const == nil {
+		return nil, fmt.Errorf("training_mode: %w", ErrNotKnown)
+	} else if !mode.Absent() && !isZero(mode) {
 		ratio := s.Input(1)
 		if ratio.Const == nil || !isZero(ratio) {
 			return nil, fmt.Errorf("training mode: %w", ErrUnsupported)
