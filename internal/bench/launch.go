@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -30,9 +31,9 @@ func launchSpecs() []Spec {
 		{Name: "Launch/ring-push", About: "descriptor and doorbell alone, without the runtime's checks", Goal: Goal{Partner: channelSend}, open: ringPush},
 		{Name: "Launch/spsc-push", About: "the least that a queue for two threads needs: store 64 bytes, publish", Goal: Goal{Partner: channelSend}, open: plain(spscPush)},
 		{Name: channelSend, About: "send of 64 bytes to a buffered Go channel", open: plain(sends)},
-		{Name: "Launch/mutex-queue", About: "64 bytes into a ring under a mutex that nobody else wants", Goal: Goal{Partner: channelSend}, open: plain(mutexQueue)},
+		{Name: "Launch/mutex-queue", About: "64 bytes into a bounded ring under a mutex that nobody else wants", Goal: Goal{Partner: channelSend}, open: plain(mutexQueue)},
 		{Name: "Launch/shared-4-threads", About: "4 threads launch on one stream", Goal: Goal{Partner: mutexFour, MaxRatio: 1}, open: sharedFour},
-		{Name: mutexFour, About: "4 threads put 64 bytes into a ring under one mutex", open: plain(contended)},
+		{Name: mutexFour, About: "4 threads put 64 bytes into a bounded ring under one mutex", open: plain(contended)},
 	}
 }
 
@@ -160,31 +161,65 @@ func sends() func(m *meter) error {
 	}
 }
 
-// locked is the queue that a program writes first: a ring under a mutex.
+// locked is the queue that a program writes first: a bounded ring under a mutex.
 type locked struct {
-	mu   sync.Mutex
-	tail uint64
-	buf  [2048][8]uint64
+	mu         sync.Mutex
+	tail, head uint64
+	buf        [2048][8]uint64
 }
 
-func (q *locked) push(d [8]uint64) {
+// push says whether there was room.
+func (q *locked) push(d [8]uint64) bool {
 	q.mu.Lock()
+	if q.tail-q.head >= 2048 {
+		q.mu.Unlock()
+		return false
+	}
 	q.buf[q.tail&2047] = d
 	q.tail++
 	q.mu.Unlock()
+	return true
+}
+
+func (q *locked) pop() (d [8]uint64, ok bool) {
+	q.mu.Lock()
+	if ok = q.head < q.tail; ok {
+		d = q.buf[q.head&2047]
+		q.head++
+	}
+	q.mu.Unlock()
+	return d, ok
+}
+
+// fill pushes n descriptors; the queue has room for all that a burst pushes.
+func (q *locked) fill(n int) {
+	for i := range uint64(n) {
+		if !q.push([8]uint64{i}) {
+			return
+		}
+	}
+}
+
+// drain takes out everything, as the device does off the clock.
+func (q *locked) drain() error {
+	for {
+		if d, ok := q.pop(); !ok {
+			return nil
+		} else if d[1] != 0 {
+			return errors.New("a descriptor came out damaged")
+		}
+	}
 }
 
 func mutexQueue() func(m *meter) error {
 	q := new(locked)
 	f := func() error {
-		for i := range uint64(burst) {
-			q.push([8]uint64{i})
-		}
+		q.fill(burst)
 		return nil
 	}
 	return func(m *meter) error {
 		m.ops = burst
-		return m.run(f)
+		return cmp.Or(m.run(f), q.drain())
 	}
 }
 
@@ -193,13 +228,9 @@ func contended() func(m *meter) error {
 	return func(m *meter) error {
 		var g gate
 		for range producers {
-			go g.pass(func() {
-				for i := range uint64(burst / producers) {
-					q.push([8]uint64{i})
-				}
-			})
+			go g.pass(func() { q.fill(burst / producers) })
 		}
-		return m.gate(&g, burst)
+		return cmp.Or(m.gate(&g, burst), q.drain())
 	}
 }
 
@@ -221,7 +252,15 @@ func sharedFour(o *Options) (*probe, error) {
 	if err != nil {
 		return nil, cmp.Or(err, r.close())
 	}
-	gates := make(chan *gate)
+	k, gates := r.tiny, make(chan *gate)
+	launch := func(th *runtime.Thread) error {
+		for range burst / producers {
+			if err := th.LaunchKernel(k, nil, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	launches := func(th *runtime.Thread) (err error) {
 		for {
 			var g *gate
@@ -229,13 +268,7 @@ func sharedFour(o *Options) (*probe, error) {
 			if g == nil {
 				return err
 			}
-			g.pass(func() {
-				for range burst / producers {
-					if err == nil {
-						err = th.LaunchKernel(r.tiny, nil, s)
-					}
-				}
-			})
+			g.pass(func() { err = cmp.Or(err, launch(th)) })
 		}
 	}
 	var children []*runtime.Child

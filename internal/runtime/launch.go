@@ -10,7 +10,11 @@ import (
 // LaunchKernel puts a launch into the stream (aclrtLaunchKernelWithConfig). The arguments are copied by the call. It
 // returns before the kernel runs; what goes wrong on the device is reported by a later synchronise.
 func (th *Thread) LaunchKernel(k *Kernel, args []uint64, s *Stream) error {
-	if c := th.open; s != nil && c != nil && s.open.Load() == c && k.open.Load() == c && len(args) <= sim.ArgWords && th.port.Fire(s.q, &k.shot, args, launchNs) {
+	c := th.open
+	if s == nil {
+		s = th.defaultStream()
+	}
+	if s != nil && c != nil && k != nil && s.open.Load() == c && k.open.Load() == c && len(args) <= sim.ArgWords && th.port.Fire(s.q, &k.shot, args, launchNs) {
 		return nil
 	}
 	return th.launch(k, args, 0, s, 0)

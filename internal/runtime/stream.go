@@ -204,9 +204,20 @@ func (s *Stream) Flags() StreamFlags { return s.flags }
 // Priority is the stream's, 0 greatest … 7 least (aclrtStreamGetPriority).
 func (s *Stream) Priority() int { return s.priority }
 
+// defaultStream is the current context's, where nothing speaks against using it; else nil.
+func (th *Thread) defaultStream() *Stream {
+	if c := th.open; c != nil && th.rt.graphs.n.Load() == 0 {
+		return c.stream
+	}
+	return nil
+}
+
 // use resolves a stream argument for a submission, nil being the current context's default stream, and says why the
 // stream takes none.
 func (th *Thread) use(s *Stream, c call) (*Stream, error) {
+	if s == nil {
+		s = th.defaultStream()
+	}
 	if s != nil && th.open != nil && s.open.Load() == th.open {
 		return s, nil
 	}

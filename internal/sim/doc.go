@@ -35,5 +35,5 @@
 // A Link ties the clock to those of other processes: while something waits for their records, they hold the horizon
 // too (link.go). Its words lie in memory that the processes share.
 //
-// Lock order: Queue.mu (shared queues) → Machine.owner → Machine.parkMu.
+// Lock order: lanes.mu (of a shared queue) → Machine.owner → Machine.parkMu.
 package sim

@@ -6,10 +6,13 @@ const batchMax = 4096
 // drive simulates until p is released, or nothing more may be simulated. The caller owns the devices.
 func (m *Machine) drive(p *Port) {
 	for {
-		m.refresh()
+		moved := m.refresh()
 		n := m.batch(p)
 		if n > 0 {
 			m.link.unstick()
+		}
+		if moved {
+			n++ // a clock is known to be further
 		}
 		if m.takeSample() {
 			n++ // the batch may have ended for it
@@ -38,8 +41,9 @@ func (m *Machine) drive(p *Port) {
 }
 
 // refresh takes in what the ports have published: doorbells, waits, clocks. If somebody lowered another port's clock
-// meanwhile (epoch), it reads again, since the first clock may have been read too early.
-func (m *Machine) refresh() {
+// meanwhile (epoch), it reads again, since the first clock may have been read too early. It says whether something came
+// from a shared queue.
+func (m *Machine) refresh() (moved bool) {
 	for {
 		e := m.epoch.Load()
 		b := m.link.bound() // before the records are looked at
@@ -63,13 +67,21 @@ func (m *Machine) refresh() {
 					m.pending.push(item{p.dev.clock + p.dev.timeout, evTimeout | p.requestKey()})
 				}
 			}
-			if c < infOut && c+1+Doorbell < b {
-				b = c + 1 + Doorbell
+			if c < infOut {
+				b = min(b, max(c, p.ahead.Load())+1+Doorbell)
+			}
+		}
+		// After the clocks: whatever lies before one of them has been committed. What is found here moves the bound with
+		// the next look, when all that came before it on other queues is known too.
+		for _, s := range *m.shared.Load() {
+			if w := s.word.Load(); w != s.seen.Load() {
+				m.takeIn(s, w)
+				moved = true
 			}
 		}
 		m.bound = b
 		if m.epoch.Load() == e {
-			return
+			return moved
 		}
 	}
 }
@@ -160,9 +172,9 @@ func (m *Machine) request(p *Port) {
 		r.queue.waiters = append(r.queue.waiters, p)
 		r.queue.minWait = min(r.queue.minWait, r.pos)
 	case waitRoom:
-		// The ring looked full to the host; is it, now?
-		if r.queue.cur >= r.pos {
-			m.release(p, r.clock)
+		// The ring looked full to the host; is it, now? If so there is a wait until a quarter is free.
+		if r.queue.cur+r.queue.room > r.pos+r.queue.room*3/4 {
+			m.releaseRoom(p, r.clock)
 			return
 		}
 		r.queue.waiters = append(r.queue.waiters, p)
@@ -210,7 +222,26 @@ func (m *Machine) releaseQueue(p *Port, t int64) {
 	if q.dropped {
 		p.result.Aborted, q.dropped = true, false
 	}
+	if q.owner == p || q.lanes != nil {
+		q.tellHead()
+	}
 	m.release(p, t)
+}
+
+// releaseRoom lets go a port that waited for room in a ring.
+func (m *Machine) releaseRoom(p *Port, t int64) {
+	p.dev.queue.tellHead()
+	m.release(p, t)
+}
+
+// tellHead lets the submitters know what has been retired. The owner of the queue is blocked, so that its side stands
+// still.
+func (q *Queue) tellHead() {
+	if q.lanes != nil {
+		q.lanes.passed.Store(q.cur)
+	} else {
+		q.headSeen = q.cur
+	}
 }
 
 // release lets p run on from time t. Its clock becomes a running one here, on its behalf: the device must not

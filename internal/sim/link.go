@@ -134,7 +134,7 @@ func (l *Link) earliest() uint64 {
 		n = min(n, m.now)
 	}
 	for _, p := range m.portList() {
-		if c := int64(p.word.Load() >> tailBits); c < infOut {
+		if c, ok := p.running(); ok {
 			n = min(n, c+Doorbell)
 		}
 	}

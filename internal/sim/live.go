@@ -66,7 +66,7 @@ func (m *Machine) running() bool {
 	for {
 		e := m.epoch.Load()
 		for _, p := range m.portList() {
-			if int64(p.word.Load()>>tailBits) < infOut {
+			if _, ok := p.running(); ok {
 				return true
 			}
 		}

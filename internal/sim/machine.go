@@ -72,6 +72,7 @@ type Machine struct {
 	wallOrdered atomic.Bool
 	stopped     atomic.Bool
 	ports       atomic.Pointer[[]*Port]
+	shared      atomic.Pointer[[]*lanes] // of the queues that several ports fill
 	parkMu      sync.Mutex
 	parkedPorts []*Port
 	services    []*Port
@@ -141,6 +142,7 @@ func NewMachine(c Config) (*Machine, error) {
 	m.functions = []*Function{nil}
 	m.nextT.Store(never)
 	m.ports.Store(new([]*Port))
+	m.shared.Store(new([]*lanes))
 	var err error
 	if m.host, err = newWindow(hostBase, hostWindow); err != nil {
 		return nil, err

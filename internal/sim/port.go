@@ -42,9 +42,10 @@ type Port struct {
 	seq      uint32
 	result   result
 	service  bool
-	answered int64  // instant for which the latest request was answered
-	lastPos  uint64 // of the latest submission to a shared queue, plus 1
+	answered int64 // instant for which the latest request was answered
 	retired  atomic.Bool
+	lanes    []*lane    // of shared queues, by queue id
+	last     submission // the latest one to a queue that is not this port's own
 	_        cacheLine
 
 	// Between the thread and whoever wakes it.
@@ -57,6 +58,7 @@ type Port struct {
 
 	// The driver's side.
 	seen     atomic.Uint64 // the word as the driver last saw it
+	ahead    atomic.Int64  // clock of the latest submission to a shared queue that the driver has seen
 	drained  atomic.Uint32 // doorbells taken from the log
 	seenTail uint32
 	seenSeq  uint32
@@ -71,6 +73,13 @@ type stall struct {
 	word  uint64
 	looks int
 	since time.Time
+}
+
+// submission is one that has been made; a clock of 0 stands for none.
+type submission struct {
+	queue uint16
+	pos   uint64
+	clock int64
 }
 
 // Clock is the thread's device-time clock in nanoseconds.
@@ -96,7 +105,7 @@ func (p *Port) Submit(q *Queue, t *Task, args []uint64, cost int64) (uint64, err
 		q.owner = p // its thread has ended
 		p.clock = max(p.clock, old.clock)
 	}
-	if q.shared {
+	if q.lanes != nil {
 		return p.submitShared(q, t, args, cost)
 	}
 	if q.tail-q.headSeen >= q.room {
@@ -116,7 +125,7 @@ func (p *Port) submit(q *Queue, t *Task, args []uint64, cost int64) uint64 {
 	p.clock += cost
 	if q.owner == nil { // other threads may have been here
 		p.clock = p.after(q, p.clock)
-		p.lastPos = pos + 1
+		p.last = submission{q.id, pos, p.clock}
 	}
 	t.put(&q.ring[pos&q.mask], q.id, uint16(pos-q.wrap), p.id+1, p.clock+Doorbell)
 	q.tail = pos + 1
@@ -127,8 +136,8 @@ func (p *Port) submit(q *Queue, t *Task, args []uint64, cost int64) uint64 {
 	return pos
 }
 
-// after is the clock of a submission to a queue that several ports fill: behind the one before. If that came from a
-// port that was ahead, it is wall time that has decided the order.
+// after is the clock of a submission to a queue that nobody owns: behind the one before. If that came from a port that
+// was ahead, it is wall time that has decided the order.
 func (p *Port) after(q *Queue, clock int64) int64 {
 	if clock <= q.last {
 		clock = q.last + 1
@@ -138,36 +147,9 @@ func (p *Port) after(q *Queue, clock int64) int64 {
 	return clock
 }
 
-// submitShared is Submit for queues that several threads fill. No lock is held across a wait.
-func (p *Port) submitShared(q *Queue, t *Task, args []uint64, cost int64) (uint64, error) {
-	for {
-		q.mu.Lock()
-		if q.tail-q.headSeen < q.room || q.hasRoom() {
-			pos := p.submit(q, t, args, cost)
-			q.mu.Unlock()
-			return pos, nil
-		}
-		tail := q.tail
-		q.mu.Unlock()
-		if err := p.block(request{kind: waitRoom, queue: q, pos: tail - q.room*3/4}); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// hasRoom re-reads the head, as the host re-reads the head register of a full ring.
-func (q *Queue) hasRoom() bool {
-	q.headSeen = q.head.Load()
-	return q.tail-q.headSeen < q.room
-}
-
+// waitRoom waits until a ring that is full up to position tail has a quarter of its room again.
 func (p *Port) waitRoom(q *Queue, tail uint64) error {
-	if q.hasRoom() {
-		return nil
-	}
-	err := p.block(request{kind: waitRoom, queue: q, pos: tail - q.room*3/4})
-	q.headSeen = q.head.Load()
-	return err
+	return p.block(request{kind: waitRoom, queue: q, pos: tail - q.room*3/4})
 }
 
 // Answered is the instant up to which this port knows what has happened: its latest request was answered for it. It
@@ -177,16 +159,20 @@ func (p *Port) Answered() int64 { return p.answered }
 // Last is the stream and the task id of this port's latest submission; ok is false if there was none.
 func (p *Port) Last() (stream, task uint32, ok bool) {
 	err := p.Call(func() {
-		id := int(p.log[(p.pub-1)&logMask])
-		if ok = id < len(p.m.queues) && !p.m.queues[id].dead; !ok {
-			return
+		var q *Queue
+		pos, m := p.last.pos, p.m
+		if p.last.clock > 0 {
+			q = m.queues[p.last.queue]
+			ok = !q.dead
 		}
-		q := p.m.queues[id]
-		pos := q.tail - 1
-		if q.owner == nil {
-			pos = p.lastPos - 1 // others may have submitted since
+		if id := int(p.log[(p.pub-1)&logMask]); id < len(m.queues) {
+			if o := m.queues[id]; o.owner == p && (!ok || o.ring[(o.tail-1)&o.mask].arrival() > p.last.clock+Doorbell) {
+				q, pos, ok = o, o.tail-1, true
+			}
 		}
-		stream, task = q.name, uint32(pos/65535)<<16|uint32(pos%65535)
+		if ok {
+			stream, task = q.name, uint32(pos/65535)<<16|uint32(pos%65535)
+		}
 	})
 	return stream, task, ok && err == nil
 }
@@ -275,6 +261,7 @@ func (p *Port) Outside(f func()) {
 // device's state at the port's clock, as in Call.
 func (p *Port) Detach(last func()) {
 	m := p.m
+	p.leaveLanes()
 	// Its number becomes free at this clock, not when the machine happens to come here.
 	err := p.Call(func() {
 		if last != nil {

@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"math"
-	"sync"
-	"sync/atomic"
-)
+import "math"
 
 // queueState is where a queue stands on the device.
 type queueState uint8
@@ -40,20 +36,15 @@ type Queue struct {
 	argMem   []uint64
 	quiet    bool
 
-	// Producer side: the owning thread, or the holder of mu.
+	// Producer side: the owning thread, or the device if the queue is shared (lanes.go).
 	owner    *Port // nil: whoever submits, one at a time, or shared
-	shared   bool
-	mu       sync.Mutex
+	lanes    *lanes
 	tail     uint64
-	headSeen uint64
+	headSeen uint64 // everything before is retired, as far as the owner knows: a ring that looks full may have room
 	argPos   int    // next free word of argMem
 	wrap     uint64 // position of the last task with id 0
-	last     int64  // clock of the last submission, unless one port owns the queue
+	last     int64  // clock of the last submission, if nobody owns the queue
 	_        cacheLine
-
-	// Shared: descriptors retired.
-	head atomic.Uint64
-	_    cacheLine
 
 	// Device side, the owner's.
 	cur      uint64 // next descriptor to retire
@@ -120,10 +111,10 @@ type QueueConfig struct {
 // ArgWords is how many argument words a launch can carry in its queue's argument ring.
 const ArgWords = 32
 
-// ringSize is the number of entries of a ring of the given depth.
+// ringSize is the number of entries of a ring of the given depth, at most 4096.
 func ringSize(depth int) int {
 	size := 64
-	for size < depth {
+	for size < min(depth, 1<<posBits) {
 		size *= 2
 	}
 	return size
@@ -202,6 +193,9 @@ func (m *Machine) DropQueue(q *Queue) {
 	}
 	q.dead = true
 	q.state = qOff
+	if q.lanes != nil {
+		m.unshare(q.lanes)
+	}
 	m.releaseAll(q)
 	m.queues[q.id] = deadQueue
 	m.freeQueues = append(m.freeQueues, q.id)
@@ -210,22 +204,18 @@ func (m *Machine) DropQueue(q *Queue) {
 // deadQueue takes the doorbells that were still under way to a queue that is gone.
 var deadQueue = &Queue{dead: true, state: qOff}
 
-// Share lets several ports submit to q. It cannot be undone.
-func (q *Queue) Share() {
-	if q.owner != nil {
-		q.last = q.owner.clock
-	}
-	q.shared, q.owner = true, nil
-}
-
 // Gone says whether the queue was dropped. Call it from Port.Call.
 func (q *Queue) Gone() bool { return q.dead }
 
 // Submitted is the position after the last submission: the target of a wait for everything so far.
 func (q *Queue) Submitted() uint64 {
-	if q.shared {
-		q.mu.Lock()
-		defer q.mu.Unlock()
+	if l := q.lanes; l != nil {
+		for {
+			w, passed := l.word.Load(), l.passed.Load()
+			if l.word.Load() == w {
+				return passed + (w-passed)&posMask
+			}
+		}
 	}
 	return q.tail
 }

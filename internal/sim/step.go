@@ -309,7 +309,6 @@ func (q *Queue) advance() {
 		q.taskID = 0
 		q.flip++
 	}
-	q.head.Store(q.cur)
 }
 
 // releaseWaiters lets go the ports whose position q has passed.
@@ -323,7 +322,7 @@ func (m *Machine) releaseWaiters(q *Queue, t int64) {
 			k++
 			q.minWait = min(q.minWait, p.dev.pos)
 		case p.dev.kind == waitRoom:
-			m.release(p, t)
+			m.releaseRoom(p, t)
 		default:
 			m.releaseQueue(p, t)
 		}

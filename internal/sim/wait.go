@@ -8,7 +8,7 @@ const (
 	waitQueue           // the queue has retired everything before pos
 	waitEvent           // generation pos of the event
 	waitNotify          // one record of the notify; consumes it
-	waitRoom            // room in a ring
+	waitRoom            // a ring that is full up to pos and three quarters of its room has retired everything before pos
 	waitCond            // a condition of the host's own
 	waitTime            // everything before the port's clock is simulated; fn, if any, then runs on the device's state
 )
@@ -51,13 +51,13 @@ type result struct {
 // block makes a request and drives the device until it is answered. It returns a *Deadlock when nothing can ever
 // answer it.
 func (p *Port) block(r request) error {
+	p.result = result{}
 	if p.retired.Load() {
 		return ErrRetired
 	}
 	r.clock = p.clock
 	p.req = r
 	p.seq++
-	p.result = result{}
 	p.done.Store(0)
 	w := uint64(infDev+int64(p.seq&0xffffff))<<tailBits | p.pub&logMask
 	if !p.word.CompareAndSwap(p.pub, w) {
@@ -244,6 +244,11 @@ func (m *Machine) unseen() bool {
 			return true
 		}
 	}
+	for _, s := range *m.shared.Load() {
+		if s.word.Load() != s.seen.Load() {
+			return true
+		}
+	}
 	return false
 }
 
@@ -253,7 +258,7 @@ func (m *Machine) horizon() (int64, *Port) {
 		e := m.epoch.Load()
 		b, who := min(m.paced(), m.link.bound()), (*Port)(nil)
 		for _, p := range m.portList() {
-			if c := int64(p.word.Load() >> tailBits); c < infOut && c+1+Doorbell < b {
+			if c, ok := p.running(); ok && c+1+Doorbell < b {
 				b, who = c+1+Doorbell, p
 			}
 		}
