@@ -43,6 +43,7 @@ type lanes struct {
 	q      *Queue
 	list   atomic.Pointer[[]*lane]
 	mu     sync.Mutex // list, lane.free, and lane 0
+	closed bool       // the queue is gone; under Machine.parkMu
 	who    []uint8    // scratch of the driver: lanes of the positions that are being taken
 }
 
@@ -83,14 +84,17 @@ func (q *Queue) Share() {
 // listen lets the driver look at a shared queue that is about to be used.
 func (m *Machine) listen(s *lanes) {
 	m.parkMu.Lock()
-	list := append(slices.Clone(*m.shared.Load()), s)
-	m.shared.Store(&list)
+	if !s.closed {
+		list := append(slices.Clone(*m.shared.Load()), s)
+		m.shared.Store(&list)
+	}
 	m.parkMu.Unlock()
 }
 
 // unshare forgets a queue that is gone.
 func (m *Machine) unshare(s *lanes) {
 	m.parkMu.Lock()
+	s.closed = true
 	list := slices.DeleteFunc(slices.Clone(*m.shared.Load()), func(x *lanes) bool { return x == s })
 	m.shared.Store(&list)
 	m.parkMu.Unlock()
