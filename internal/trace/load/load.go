@@ -290,6 +290,7 @@ func plausible(text string) bool {
 // looks says what a file that starts with head is, as far as a reader would want to know.
 func looks(head string, packed bool) string {
 	for _, f := range []struct{ start, is string }{
+		{"\xff\xfe", "is UTF-16 text (save it as UTF-8)"}, {"\xfe\xff", "is UTF-16 text (save it as UTF-8)"},
 		{"PAR1", "is a Parquet file"}, {"PK\x03\x04", "is a zip archive (unpack it first)"}, {profdb.Magic[:15], "is a packed SQLite database (unpack it first)"}, {"BZh", "is packed with bzip2 (unpack it first)"}, {"\x28\xb5\x2f\xfd", "is packed with zstd (unpack it first)"}, {"\xfd7zXZ", "is packed with xz (unpack it first)"}, {"\x7fELF", "is an ELF file"}, {"IMOD", "is an offline model (.om)"},
 	} {
 		if strings.HasPrefix(head, f.start) {

@@ -31,6 +31,7 @@ func Traces(parts []Part) *trace.Trace {
 		m.part(&parts[i])
 	}
 	m.source.Devices = m.list()
+	m.twins()
 	slices.Sort(m.source.Hints)
 	m.source.Hints = slices.Compact(m.source.Hints)
 	ranks := map[int]bool{}
@@ -130,6 +131,21 @@ func (m *merger) list() []trace.SourceDevice {
 		}
 	}
 	return nil
+}
+
+// twins says which ranks come from several groups of parts: of copies of one collection, or of several runs.
+func (m *merger) twins() {
+	type rankDevice struct{ rank, device int }
+	seen := map[rankDevice]bool{}
+	said := map[int]bool{}
+	for _, d := range m.source.Devices {
+		k := rankDevice{d.Rank, d.Device}
+		if d.Rank >= 0 && seen[k] && !said[d.Rank] {
+			said[d.Rank] = true
+			m.source.Notes = append(m.source.Notes, fmt.Sprintf("rank %d is there several times: its devices count apart", d.Rank))
+		}
+		seen[k] = true
+	}
 }
 
 const batch = 1024

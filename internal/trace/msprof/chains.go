@@ -89,3 +89,16 @@ func (c *chain) latest(key uint64, early func(row int32) bool) int32 {
 	e.at = at
 	return at
 }
+
+// take is the first row of key that was not taken yet; the last one when all were, -1 for a key without rows.
+func (c *chain) take(key uint64) int32 {
+	e := c.find(key, false)
+	if e == nil || e.last == 0 {
+		return -1
+	}
+	row := e.at
+	if next := c.next[row]; next >= 0 {
+		e.at = next
+	}
+	return row
+}

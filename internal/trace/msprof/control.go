@@ -2,6 +2,7 @@ package msprof
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,6 +56,7 @@ type sample struct {
 	L2Events     string `json:"l2CacheTaskProfilingEvents"`
 	QoS          string `json:"qosEvents"`
 	L2Cache      string `json:"l2CacheTaskProfiling"`
+	Frequency    string `json:"ai_core_lpm"`
 	HBM          string `json:"hbmProfiling"`
 	NIC          string `json:"nicProfiling"`
 	RoCE         string `json:"roceProfiling"`
@@ -117,7 +119,10 @@ func readJSON(dir string, v any, names ...string) error {
 	return first
 }
 
-// readPairs reads "key: number" lines, as of host_start.log.
+// errCut says that a file is shorter than it was.
+var errCut = errors.New("it was cut")
+
+// readPairs reads "key: number" lines, as of host_start.log. A file without numbers is an error.
 func readPairs(dir string, names ...string) (map[string]int64, error) {
 	var first error
 	for _, name := range names {
@@ -128,12 +133,22 @@ func readPairs(dir string, names ...string) (map[string]int64, error) {
 			}
 			continue
 		}
+		if want, ok := wrote(filepath.Join(dir, name)); ok && int64(len(b)) < want {
+			first = errCut
+			continue
+		}
 		pairs := map[string]int64{}
 		for line := range strings.Lines(b) {
 			key, value, _ := strings.Cut(line, ":")
 			if v, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64); err == nil {
 				pairs[strings.TrimSpace(key)] = v
 			}
+		}
+		if len(pairs) == 0 {
+			if first == nil || os.IsNotExist(first) {
+				first = fmt.Errorf("%s holds no times", name)
+			}
+			continue
 		}
 		return pairs, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"npu/internal/trace"
@@ -20,6 +21,7 @@ type deviceData struct {
 	ids    ids
 	clock  clock
 	offset int64 // from monotonic to Unix time
+	apart  bool  // its times have nothing to do with the host's
 
 	flips      []flip
 	marks      []mark
@@ -67,14 +69,23 @@ func (d *deviceData) control(host *hostData) {
 		d.sample = host.sample
 	}
 	on, err := readPairs(d.path, numbered("host_start.log", n)...)
+	if _, ok := on["cntvct"]; err == nil && !ok && !d.has("hwts.data") {
+		err = errCut
+	}
 	if err != nil {
+		on = nil
 		d.missing("host_start.log: device times cannot be laid beside host times (%v)", reason(err))
+		d.apart = true
 	}
 	dev, err := readPairs(d.path, numbered("dev_start.log", n)...)
 	if err != nil {
 		d.missing("dev_start.log: times count from the start of the device's counter (%v)", reason(err))
-		on = nil
+		on, d.apart = nil, true
+	} else if _, ok := dev["cntvct"]; !ok {
+		d.missing("dev_start.log: the count of the device's counter at its start: times count from the start of the counter")
+		on, dev, d.apart = nil, nil, true
 	}
+	d.apart = d.apart || host.apart
 	var counter, cpuHz int64
 	if len(d.info.Devices) > 0 {
 		counter = d.info.Devices[0].Counter.hertz()
@@ -94,10 +105,15 @@ func (d *deviceData) control(host *hostData) {
 	}
 	var start stamps
 	if err := readJSON(d.path, &start, numbered("start_info", n)...); err != nil {
-		d.missing("start_info: times are monotonic, not Unix (%v)", reason(err))
+		d.missing("start_info: its times go by the host's (%v)", reason(err))
 	}
 	if offset, ok := start.unixOffset(); ok {
 		d.offset = offset
+	} else if d.offset = host.offset; host.offset == 0 {
+		d.missing("the date: times are monotonic, not Unix")
+	}
+	if _, err := readControl(filepath.Join(d.path, fmt.Sprintf("end_info.%d", n))); err != nil && d.has("stars_soc.data") {
+		d.missing("end_info: the collection did not end in order, and its last records may be missing")
 	}
 }
 
@@ -123,6 +139,14 @@ func (d *deviceData) read(ctx context.Context, host *hostData) error {
 	return nil
 }
 
+// frequencyKind is the data that says how fast the cores ran, on chips that write one.
+func (d *deviceData) frequencyKind() string {
+	if d.has("lpmFreqConv.data") || d.info.Platform.number() != 5 {
+		return "stars_soc.data" // nothing more is expected
+	}
+	return "lpmInfoConv.data"
+}
+
 // describe says what is missing, lost and not readable.
 func (d *deviceData) describe() {
 	if !d.has("stars_soc.data") && !d.has("hwts.data") {
@@ -134,6 +158,7 @@ func (d *deviceData) describe() {
 	for _, x := range []struct{ on, kind, what string }{
 		{d.sample.L2Cache, "l2_cache.data", "L2 cache counters"}, {d.sample.HBM, "hbm.data", "HBM bandwidth"}, {d.sample.NIC, "nic.data", "network cards"}, {d.sample.RoCE, "roce.data", "RoCE"},
 		{d.sample.PCIe, "pcie.data", "PCIe"}, {d.sample.HCCS, "hccs.data", "HCCS links"},
+		{d.sample.Frequency, d.frequencyKind(), "the clock of the cores"},
 	} {
 		if x.on == "on" && !d.has(x.kind) {
 			d.missing("%s (%s), which was switched on", x.what, x.kind)

@@ -28,6 +28,8 @@ type hostData struct {
 	events  int64 // API events without an end: marks, not calls
 	found   bool
 	missing func(format string, args ...any)
+	offset  int64 // from monotonic to Unix time; 0 when unknown
+	apart   bool  // its times have nothing to do with the devices'
 	copies  []copied
 }
 

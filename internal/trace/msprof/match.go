@@ -44,7 +44,10 @@ const slack = 100_000
 
 // find is the track of t: the last with its ids, and of its batch where there is one, that was submitted before t ended. A
 // sunk graph runs again without a new record, so one track may have many tasks.
-func (m *matcher) find(device uint16, t *task, end int64) int32 {
+func (m *matcher) find(device uint16, t *task, end int64, apart bool) int32 {
+	if apart {
+		return m.rows.take(rowKey(device, t.stream, t.id)) // no common time: in the order of both logs
+	}
 	early := func(row int32) bool { return m.host.clock.at(m.host.tracks[row].count)+m.offset <= end+slack }
 	at := m.rows.latest(rowKey(device, t.stream, t.id), early)
 	for i, steps := at, 0; i >= 0 && steps < 64; i, steps = m.rows.before[i], steps+1 {
@@ -100,9 +103,9 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 			continue
 		}
 		var what taskType
-		row := m.find(d.number, t, k.End)
+		row := m.find(d.number, t, k.End, d.apart && t.context == noContext)
 		if row >= 0 {
-			what = m.describe(rec, row, &k)
+			what = m.describe(rec, row, &k, d.apart)
 		} else {
 			what.word = d.sqeName(t.sqe)
 			what.kind, what.engine = m.words.Kind(what.word)
@@ -153,7 +156,7 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 }
 
 // describe fills in what the host knows of a task, and gives its type.
-func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task) taskType {
+func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task, apart bool) taskType {
 	m.used[row] = true
 	t := &m.host.tracks[row]
 	k.Stream, k.Task = t.stream, t.batch<<16|t.id
@@ -181,7 +184,7 @@ func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task) taskTy
 		k.Blocks = cmp.Or(k.Blocks, op.blocks)
 	}
 	// Two offsets to Unix time differ by a microsecond or two: a task may seem to start before it was submitted.
-	if at := m.host.clock.at(t.count) + m.offset; at <= k.Start {
+	if at := m.host.clock.at(t.count) + m.offset; at <= k.Start && !apart {
 		k.Submit, k.Ready = at, k.Start
 		k.Flags &^= trace.FlagNoSubmit
 	}

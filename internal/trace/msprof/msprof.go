@@ -131,6 +131,10 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+	if host.found && offset == 0 && len(list) > 0 && list[0].offset != 0 {
+		offset = list[0].offset
+		host.offset = offset
+	}
 	for i, d := range list {
 		m := newMatcher(host, l, rec, offset, d.v6())
 		d.record(m, rec)
@@ -210,11 +214,12 @@ func (h *hostData) open(ctx context.Context, dir string, missing func(format str
 	}
 	log, err := readPairs(dir, "host_start.log")
 	if err != nil {
-		missing("host/host_start.log: host times (%v)", reason(err))
+		missing("host/host_start.log: host times, so that calls and tasks go by their order alone (%v)", reason(err))
+		h.apart = true
 	}
 	var start stamps
 	if err := readJSON(dir, &start, "start_info"); err != nil {
-		missing("host/start_info: host times are monotonic, not Unix (%v)", reason(err))
+		missing("host/start_info: host times go by the device's (%v)", reason(err))
 	}
 	cpuHz := int64(0)
 	if len(h.info.CPU) > 0 {
@@ -222,6 +227,13 @@ func (h *hostData) open(ctx context.Context, dir string, missing func(format str
 	}
 	h.clock = hostClock(cpuHz, log)
 	offset, _ = start.unixOffset()
+	h.offset = offset
+	if !h.has("api_event.data") && h.has("task_track") {
+		missing("host api_event.data: what the host called, and so why the device was idle")
+	}
+	if !h.has("type_info_dic") && (h.has("task_track") || h.has("api_event.data")) {
+		missing("host type_info_dic: names of calls and task types, which go by a list of this program")
+	}
 	if !h.has("task_track") {
 		missing("host task_track: the names and types of tasks")
 	}

@@ -113,10 +113,11 @@ func (k *keys) add(t *trace.Task, name, op string) {
 func (k *keys) sheet(name string, columns []trace.SheetColumn) *trace.Sheet {
 	s := trace.NewSheet(name, slices.Concat([]trace.SheetColumn{k.device, k.stream, k.task, k.start, k.duration, k.name, k.op}, columns)...)
 	s.Rows = k.rows
-	before := len(s.Columns)
 	s.Trim()
-	if len(columns) > 0 && len(s.Columns)+len(columns) <= before {
-		return nil // keys alone
+	for i := range columns {
+		if s.Column(columns[i].Name) != nil {
+			return s
+		}
 	}
-	return s
+	return nil // keys alone
 }

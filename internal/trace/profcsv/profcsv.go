@@ -57,6 +57,9 @@ func Read(ctx context.Context, in io.Reader, o Options) (*trace.Trace, error) {
 			table = known
 		}
 		r.source.Format = table + " (CSV)"
+		if name == "kernel_details" || name == "op_summary" || name == "task_time" {
+			r.source.Missing = append(r.source.Missing, "the columns of start, duration and name: its rows are not tasks, but a table")
+		}
 		err = r.each(r.sheetRow(table))
 	default:
 		return nil, problem.Damagedf("read CSV: no table of tasks, operators, calls or steps: its columns are %s", list(t.header))
@@ -119,6 +122,9 @@ func (r *reading) finish() {
 	if r.finishSheet != nil {
 		r.finishSheet()
 		r.record()
+	}
+	if r.rest {
+		r.source.Missing = append(r.source.Missing, "the end of the table: its last row was cut, and left out")
 	}
 	r.source.Ranks = len(r.ranks)
 	r.source.Records["columns"] = int64(len(r.header))

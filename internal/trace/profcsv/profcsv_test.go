@@ -110,9 +110,90 @@ func FuzzRead(f *testing.F) {
 	f.Add("Step,Computing,Free,Type,Index\n1,1e30,NaN,rank,0\n")
 	f.Add("OP Type,Count,Total Time(us)\n\"a,3,4\n")
 	f.Add(own.Header + "\n0,1,,2\n")
+	f.Add("Component,Timestamp(us),Total Reserved(KB),Device\nA,1e15,\"2,NPU:1\nB,-1,1e99,x")
+	f.Add("Device_id;Metric;Read(MB/s)\n0;a;NaN\n1;;9999999999999999999")
 	f.Fuzz(func(t *testing.T, text string) {
+		_, _ = Read(context.Background(), strings.NewReader(text), Options{Name: "hbm", Side: true})
 		if tr, _ := readText(text); tr != nil && tr.Tasks.Len() > len(text) {
 			t.Errorf("%d tasks of %d bytes", tr.Tasks.Len(), len(text))
 		}
 	})
+}
+
+func TestRead_tablesBesideTasks(t *testing.T) {
+	tr, err := readText("Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Stream Ptr,Device Type\nPTA,1736408883573957.920\t,1.5,2,18446744073709551615,NPU:3\nPTA,1736408883573958.920\t,,0,7,NPU:3\nGE,x,0,0,8,NPU:3\n")
+	s := tr.Source.Sheet("memory_record")
+	if err != nil || s == nil || s.Rows != 3 || s.Column("timestamp_ns").Int[0] != 1736408883573957920 || s.Column("total_allocated_bytes").Int[0] != 3<<19 || s.Column("total_allocated_bytes").Value(1) != nil ||
+		s.Column("device").Int[0] != 3 || s.Column("stream_ptr").Text[0] != "18446744073709551615" || tr.Source.BadRecords != 1 {
+		t.Fatalf("%v, %+v", err, s)
+	}
+	got := ""
+	for _, c := range tr.Counters.All() {
+		got += fmt.Sprintln(c.Time, c.Device, tr.String(c.Name), c.Value)
+	}
+	want := "1736408883573957920 3 memory_record PTA total allocated (bytes) 1.572864e+06\n1736408883573957920 3 memory_record PTA total reserved (bytes) 2.097152e+06\n1736408883573958920 3 memory_record PTA total reserved (bytes) 0\n"
+	if got != want {
+		t.Errorf("counters\n%swant\n%s", got, want)
+	}
+	tr, err = Read(context.Background(), strings.NewReader("Device_id,Metric,Read(MB/s),Write(MB/s)\n0,Average,1.5,2\n"), Options{Name: "ddr"})
+	if s := tr.Source.Sheet("ddr"); err != nil || s == nil || s.Column("read_mb_s").Float[0] != 1.5 {
+		t.Errorf("%v, %+v", err, tr.Source)
+	}
+	for text, o := range map[string]Options{"a,b\n1,2\n": {}, "1,2\n3,4\n": {Name: "x"}, "a\n1\n": {Name: "x"}} {
+		if tr, err := Read(context.Background(), strings.NewReader(text), o); tr != nil || err == nil {
+			t.Errorf("%q: %+v, %v", text, tr, err)
+		}
+	}
+}
+
+// The metrics of all groups are kept, also those that this program has no name for.
+func TestRead_metrics(t *testing.T) {
+	tr, err := readText("Op Name,Start Time(us),Duration(us),Input Shapes,Context ID,aicore_time(us),aic_total_cycles,aic_mac_fp16_ratio,ub_read_bw(GB/s),read_main_memory_datas(KB),new_thing\n" +
+		"a,1,2,\"\"\"4,5\"\"\",N/A,1.5,1000,0.25,3.5,8,77\nb,5,2,,N/A,N/A,N/A,N/A,N/A,N/A,N/A\n")
+	s := tr.Source.Sheet("pmu")
+	if err != nil || s == nil || s.Rows != 1 {
+		t.Fatalf("%v, %+v", err, s)
+	}
+	for name, want := range map[string]float64{"aicore_time_us": 1.5, "aic_total_cycles": 1000, "aic_mac_fp16_ratio": 0.25, "ub_read_bw_gb_s": 3.5, "read_main_memory_datas_kb": 8, "new_thing": 77} {
+		if c := s.Column(name); c == nil || c.Float[0] != want {
+			t.Errorf("%s: %+v, want %v", name, c, want)
+		}
+	}
+	if a := tr.Account(tr.Tasks.At(0).Acct); a.ReadBytes != 8192 || a.Total != 1000 {
+		t.Errorf("%+v", a)
+	}
+	if d := tr.Source.Sheet("op_details"); d == nil || d.Rows != 2 || d.Column("input_shapes").Text[0] != "4,5" {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestRead_cutRow(t *testing.T) {
+	tr, err := readText("Op Name,Start Time(us),Duration(us),Block Num\na,1,2,3\nb,5,2")
+	if err != nil || tr.Tasks.Len() != 1 || len(tr.Source.Missing) != 1 {
+		t.Errorf("%v, %d tasks, %v", err, tr.Tasks.Len(), tr.Source.Missing)
+	}
+	if tr, _ := readText("Op Name,Start Time(us),Duration(us),Block Num\na,1,2,3\nb,5,2,4"); tr.Tasks.Len() != 2 || len(tr.Source.Missing) != 0 {
+		t.Errorf("%d tasks, %v", tr.Tasks.Len(), tr.Source.Missing)
+	}
+	tr, err = Read(context.Background(), strings.NewReader("Name,Start Time(us)\na,1\n"), Options{Name: "kernel_details"})
+	if err != nil || tr.Tasks.Len() != 0 || len(tr.Source.Missing) != 1 || tr.Source.Sheet("kernel_details").Rows != 1 {
+		t.Errorf("%v, %+v", err, tr.Source)
+	}
+}
+
+// Versions differ in the names of columns, in units and in what stands between cells.
+func TestRead_otherSpellings(t *testing.T) {
+	for _, text := range []string{
+		"Op Name,Task Start Time,Task Duration,Task Type\na,10.5,2,AI_CORE\n", "op_name;start time(us);duration(us);Accelerator Core\na;10.5;2;AI_CORE\n",
+		"NAME\tSTART TIME(ns)\tDURATION(ns)\tTask Type\na\t10500\t2000\tAI_CORE\n", "\ufeff\"Name\",\"Start Time(us)\",\"Duration(us)\",\"Task Type\"\r\n\"a\",\"10.5\t\",\"1.9999999999\",\"AI_CORE\"\r\n",
+	} {
+		tr, err := readText(text)
+		if err != nil || tr.Tasks.Len() != 1 {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if k := tr.Tasks.At(0); k.Start != 10500 || k.End != 12500 || tr.String(k.Name) != "a" || k.Kind != trace.KernelAICore {
+			t.Errorf("%q: %+v", text, k)
+		}
+	}
 }

@@ -18,12 +18,17 @@ type table struct {
 	column map[string]int
 	header []string
 	row    []string
+
+	in   *bufio.Reader // of csv, which has no buffer of its own
+	src  *reader
+	rest bool // the file ends within the last row
 }
 
 // openTable reads the header.
 func openTable(ctx context.Context, in io.Reader) (*table, error) {
-	b := bufio.NewReaderSize(&reader{ctx, in}, 1<<16)
-	t := &table{csv: csv.NewReader(b), column: map[string]int{}}
+	src := &reader{ctx: ctx, Reader: in}
+	b := bufio.NewReaderSize(src, 1<<16)
+	t := &table{csv: csv.NewReader(b), in: b, src: src, column: map[string]int{}}
 	t.csv.Comma = delimiter(b)
 	t.csv.LazyQuotes, t.csv.FieldsPerRecord, t.csv.ReuseRecord = true, -1, true
 	head, err := t.csv.Read()
@@ -66,6 +71,12 @@ func (t *table) next() (bool, error) {
 	case err != nil:
 		line, _ := t.csv.FieldPos(0)
 		return false, fmt.Errorf("after line %d: %w", line, err)
+	}
+	// Exporters end each line. A last row without one was cut, and cells that it still has may be cut as well.
+	if _, end := t.in.Peek(1); errors.Is(end, io.EOF) && t.src.last != '\n' && t.src.last != '\r' {
+		if t.rest = len(row) < len(t.header); t.rest {
+			return false, nil
+		}
 	}
 	t.row = row
 	return true, nil
@@ -159,11 +170,16 @@ func (t *table) whole(i int) int64 {
 type reader struct {
 	ctx context.Context
 	io.Reader
+	last byte // that was read
 }
 
 func (r *reader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return r.Reader.Read(p)
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.last = p[n-1]
+	}
+	return n, err
 }

@@ -204,6 +204,12 @@ func (b *builder) slice(t *track, e *event, start, end int64) {
 			b.ownCall(t, e, start, end)
 			return
 		}
+		if p := t.process; p.name == "" && bytes.Contains(e.args, []byte(`"Task Type"`)) && bytes.Contains(e.args, []byte(`"Task Id"`)) {
+			// The name of the process was lost, but only devices run tasks.
+			p.layer, p.guessed, b.devices = deviceLayer, true, true
+			b.task(t, e, start, end)
+			return
+		}
 		name := b.intern(e.name)
 		b.span(t, trace.Span{Start: start, End: end, Name: name}, b.connection(e))
 	}
@@ -310,6 +316,15 @@ func (b *builder) finish() {
 	left := len(b.async)
 	for _, stack := range b.stacks {
 		left += len(stack)
+	}
+	guessed := 0
+	for _, p := range b.ordered {
+		if p.guessed {
+			guessed++
+		}
+	}
+	if guessed > 0 {
+		b.source.Missing = append(b.source.Missing, fmt.Sprintf("the names of %d processes, which are taken for devices by their tasks", guessed))
 	}
 	if left > 0 {
 		b.source.Missing = append(b.source.Missing, fmt.Sprintf("the ends of %d slices, which were left out", left))

@@ -132,6 +132,7 @@ type process struct {
 	layer        layer
 	device       uint16
 	own          bool // written by this program
+	guessed      bool // a device whose name was lost
 }
 
 // track is a thread of a process.

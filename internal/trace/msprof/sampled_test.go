@@ -1,0 +1,168 @@
+package msprof
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"npu/internal/trace"
+)
+
+func words32(v ...uint32) string {
+	b := []byte{}
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	return string(b)
+}
+
+func words64(v ...uint64) string {
+	b := []byte{}
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint64(b, x)
+	}
+	return string(b)
+}
+
+func counterOf(t *trace.Trace, name string) []trace.Counter {
+	var out []trace.Counter
+	for _, c := range t.Counters.All() {
+		if t.String(c.Name) == name {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+// Stamps of all clocks become the same time: microseconds since the start, microseconds and nanoseconds of the device's
+// monotonic clock, and counts.
+func TestRead_sampledValues(t *testing.T) {
+	const at = 20_000_000 // ns after the start
+	mem := func(stamp uint64) string { return words32(1, 0) + words64(1<<20, 2<<20, stamp) }
+	for name, stamp := range map[string]uint64{
+		"relative microseconds": at / 1000, "counts": at / 20, "monotonic nanoseconds": 7_000_000_000_000 + at, "monotonic microseconds": (7_000_000_000_000 + at) / 1000,
+	} {
+		what := control(map[string]string{"device_0/data/npu_mem.data.0.slice_0": mem(stamp)})
+		what["device_0/dev_start.log.0"] = "clock_monotonic_raw: 7000000000000\ncntvct: 0\n"
+		if name == "relative microseconds" {
+			what["device_0/dev_start.log.0"] = "clock_monotonic_raw: 7000000000000\ncntvct: 900000000000\n"
+		}
+		got := counterOf(read(t, what), "Device HBM in use (bytes)")
+		if len(got) != 1 || got[0].Value != 2<<20 || got[0].Time != unix+at {
+			t.Errorf("%s: %+v, want time %d", name, got, unix+at)
+		}
+	}
+	tr := read(t, control(map[string]string{"device_0/data/npu_mem.data.0.slice_0": mem(1 << 60)}))
+	if said := strings.Join(tr.Source.Missing, ";"); len(counterOf(tr, "Device HBM in use (bytes)")) != 0 || !strings.Contains(said, "the clock of npu_mem.data") {
+		t.Errorf("a stamp of no clock: %s", said)
+	}
+}
+
+func TestRead_otherSampledKinds(t *testing.T) {
+	l2 := func(stream, id uint16, counters ...uint64) string {
+		b := binary.LittleEndian.AppendUint16(nil, 0)
+		b = binary.LittleEndian.AppendUint16(b, stream)
+		b = binary.LittleEndian.AppendUint16(b, id)
+		return string(append(b, 0, 0)) + words64(counters...)
+	}
+	acc := []byte(starsRecordOf(acceleratorPMU, 0, 0, 0, 0, 50))
+	binary.LittleEndian.PutUint16(acc[18:], 3)
+	binary.LittleEndian.PutUint64(acc[32:], 11)
+	what := control(map[string]string{
+		"device_0/data/hbm.data.0.slice_0":       words64(100, 7) + words32(0, 2) + words64(200, 9) + words32(1, 2),
+		"device_0/data/llc.data.0.slice_0":       words64(100, 5) + words32(4, 1),
+		"device_0/data/ddr.data.0.slice_0":       words32(100, 6, 1, 0, ^uint32(0)),
+		"device_0/data/hccs.data.0.slice_0":      "time tx rx\n100: 4096 8192\n",
+		"device_0/data/nic.data.0.slice_0":       "100: 1000 1 2 3 4 5 6 7 8 9 10 11 12 0\nbroken line\n",
+		"device_0/data/l2_cache.data.0.slice_0":  l2(7, 1, 100, 0, 0, 0, 75, 0, 10, 0),
+		"device_0/data/stars_soc.data.0.slice_0": string(acc),
+		"device_0/sample.json":                   `{"l2CacheTaskProfilingEvents":"0xfb,0xfc,0xF6,0xBF,0x90,0x91,0x9c,0x9D","nicProfiling":"on","roceProfiling":"on"}`,
+	})
+	tr := read(t, what)
+	for name, want := range map[string]float64{
+		"HBM 2 read (bytes)": 7 * 32, "HBM 2 write (bytes)": 9 * 32, "LLC 1 event 4 (count)": 5, "DDR 0 write (accesses)": 6, "HCCS rx (bytes so far)": 8192, "NIC 0 rx (bytes/s)": 2, "NIC 0 tx dropped": 12,
+		"accelerator 3 read bandwidth level": 11,
+	} {
+		if got := counterOf(tr, name); len(got) != 1 || got[0].Value != want {
+			t.Errorf("%s: %+v, want %v", name, got, want)
+		}
+	}
+	s := tr.Source.Sheet("l2_cache")
+	if s == nil || fmt.Sprint(s.Column("hit_rate").Float, s.Column("victim_rate").Float, s.Column("stream").Int) != "[0.75] [0.1] [7]" {
+		t.Errorf("%+v", s)
+	}
+	said := strings.Join(tr.Source.Missing, "; ")
+	if tr.Source.BadRecords != 1 || !strings.Contains(said, "RoCE (roce.data), which was switched on") || strings.Contains(said, "nic.data") {
+		t.Errorf("%d bad, missing %s", tr.Source.BadRecords, said)
+	}
+}
+
+// What the host says of copies goes with the tasks that its calls submitted.
+func TestRead_copies(t *testing.T) {
+	call := func(begin, end uint64) string {
+		b := make([]byte, 40)
+		binary.LittleEndian.PutUint16(b, hostMagic)
+		binary.LittleEndian.PutUint16(b[2:], levelRuntime)
+		binary.LittleEndian.PutUint32(b[8:], 77)
+		binary.LittleEndian.PutUint64(b[16:], begin)
+		binary.LittleEndian.PutUint64(b[24:], end)
+		return string(b)
+	}
+	copied := func(at, bytes uint64, kind byte) string {
+		b := make([]byte, 64)
+		binary.LittleEndian.PutUint16(b, hostMagic)
+		binary.LittleEndian.PutUint32(b[8:], 77)
+		binary.LittleEndian.PutUint64(b[16:], at)
+		binary.LittleEndian.PutUint64(b[24:], bytes)
+		b[32] = kind
+		return string(b)
+	}
+	tr := read(t, control(map[string]string{
+		"device_0/data/stars_soc.data.0.slice_0":             starsRecordOf(acsqStart, 0, 11, 7, 1, 1000) + starsRecordOf(acsqEnd, 1, 11, 7, 1, 1100) + starsRecordOf(acsqStart, 2, 11, 7, 2, 2000) + starsRecordOf(acsqEnd, 3, 11, 7, 2, 2100),
+		"host/data/aging.compact.task_track.slice_0":         trackOf(7, 1, 0, 5, 150) + trackOf(7, 2, 0, 5, 350),
+		"host/data/aging.api_event.data.slice_0":             call(100, 200) + call(300, 400),
+		"host/data/aging.compact.memcpy_info.slice_0":        copied(160, 4096, 1) + copied(360, 64, 2),
+		"host/data/unaging.additional.type_info_dic.slice_0": "5000_5:MEMCPY_ASYNC\n",
+	}))
+	for i, want := range []struct {
+		bytes int64
+		dir   trace.Dir
+	}{{4096, trace.HostToDevice}, {64, trace.DeviceToHost}} {
+		if k := tr.Tasks.At(i); k.Bytes != want.bytes || k.Dir != want.dir || k.Kind != trace.Memcpy {
+			t.Errorf("copy %d: %+v, want %+v", i, k, want)
+		}
+	}
+}
+
+// Slices that are not there and bytes that are short are said.
+func TestRead_holes(t *testing.T) {
+	log := starsRecordOf(acsqStart, 0, 0, 7, 1, 1000) + starsRecordOf(acsqEnd, 1, 0, 7, 1, 1100)
+	tr := read(t, control(map[string]string{
+		"device_0/data/stars_soc.data.0.slice_0": log, "device_0/data/stars_soc.data.0.slice_0.done": "filesize:1000\nstarttime:0\n", "device_0/data/stars_soc.data.0.slice_4": "",
+		"host/data/aging.api_event.data.slice_3": "", "host/data/unaging.compact.task_track.slice_2": "",
+	}))
+	said := strings.Join(tr.Source.Missing, "; ")
+	for _, want := range []string{"872 bytes of stars_soc.data.0.slice_0, which held 1000", "slices 1 to 3 of stars_soc.data.0", "slices 0 to 1 of unaging.compact.task_track"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not said: %s", want, said)
+		}
+	}
+	if strings.Contains(said, "api_event.data,") || strings.Contains(said, "of aging.api_event") {
+		t.Errorf("old slices are deleted in order: %s", said)
+	}
+}
+
+// Without a clock that host and device share, tasks go with their submissions in the order of both logs.
+func TestRead_withoutACommonClock(t *testing.T) {
+	what := control(map[string]string{
+		"device_0/data/stars_soc.data.0.slice_0":             starsRecordOf(acsqStart, 0, 0, 7, 1, 10) + starsRecordOf(acsqEnd, 1, 0, 7, 1, 20) + starsRecordOf(acsqStart, 2, 0, 7, 1, 30) + starsRecordOf(acsqEnd, 3, 0, 7, 1, 40),
+		"host/data/aging.compact.task_track.slice_0":         trackOf(7, 1, 0, 2, 1<<40) + trackOf(7, 1, 0, 3, 1<<41),
+		"host/data/unaging.additional.type_info_dic.slice_0": "5000_2:EVENT_RECORD\n5000_3:EVENT_WAIT\n",
+	})
+	delete(what, "device_0/dev_start.log.0")
+	tr := read(t, what)
+	if tr.Tasks.Len() != 2 || tr.Tasks.At(0).Kind != trace.EventRecord || tr.Tasks.At(1).Kind != trace.EventWait || tr.Tasks.At(0).Flags&trace.FlagNoSubmit == 0 {
+		t.Errorf("%+v, %+v", tr.Tasks.At(0), tr.Tasks.At(1))
+	}
+}
