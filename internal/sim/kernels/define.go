@@ -44,6 +44,7 @@ func define(infer rule, build builder) *Op {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Op, err)
 		}
+		k.charge(c)
 		return k, nil
 	}}
 }

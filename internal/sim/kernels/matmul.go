@@ -204,7 +204,9 @@ func (p *matrixProduct) build(s *Spec, ge string) (*Kernel, error) {
 	batch := len(p.aBase)
 	k := &Kernel{Type: ge, Core: cost.AIC, Blocks: cubeBlocks(batch, p.m, p.n)}
 	k.Work = cost.Work{M: int64(p.m), N: int64(p.n), K: int64(p.k), Batch: int64(batch), MacType: s.In[0].DType,
-		VectorOps: int64(batch*p.m*p.n) * p.act.vectorOps(), VectorType: s.In[0].DType}
+		VectorOps: int64(batch*p.m*p.n) * p.act.vectorOps(), VectorType: s.In[0].DType,
+		// constant operands are laid out when the model is loaded
+		TransA: p.transA && s.In[0].Const == nil, TransB: p.transB && s.In[1].Const == nil}
 	switch s.In[0].DType {
 	case tensor.Float32, tensor.Float16, tensor.BFloat16:
 		return p.compile(s, k), nil

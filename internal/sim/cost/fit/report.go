@@ -9,6 +9,7 @@ import (
 
 	"npu/internal/sim/cost"
 	"npu/internal/sim/cost/measured"
+	"npu/internal/sim/cost/work"
 	"npu/internal/sim/soc"
 )
 
@@ -198,7 +199,7 @@ func (p Prediction) far() float64 {
 	return math.Abs(math.Log(float64(max(p.EstimateNs, 1)) / float64(max(p.Ns(), 1))))
 }
 
-func operands(list []measured.Operand) string {
+func operands(list []work.Operand) string {
 	s := ""
 	for i, o := range list {
 		if i == 4 {

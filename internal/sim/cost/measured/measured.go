@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"npu/internal/sim/cost"
+	"npu/internal/sim/cost/work"
 )
 
 // Shape is a kernel on operands of one type, shape and format: all rows of a file that agree in these.
@@ -16,7 +17,7 @@ type Shape struct {
 	Core    cost.Core
 	Blocks  int // block dim of the launch; 0: not in the file
 	Work    cost.Work
-	In, Out []Operand
+	In, Out []work.Operand
 	Times   []int64 // ns, one a row, ascending
 	First   int     // line of the first row
 }

@@ -5,24 +5,13 @@ import (
 	"strconv"
 	"strings"
 
+	"npu/internal/sim/cost/work"
 	"npu/internal/tensor"
 )
 
-// Operand is one tensor of a kernel as the file gives it: the shape is that of the storage format.
-type Operand struct {
-	Shape  tensor.Shape
-	DType  tensor.DType
-	Format string // without FORMAT_
-	Count  int64  // elements; 1 for a scalar and for an operand that is left out
-	Bytes  int64
-}
-
-// most is where counts of elements and bytes are refused.
-const most = 1 << 46
-
 // operands reads the three cells of a row: shapes separated by semicolons, types and formats beside them. known is
 // false when the cells do not say the shapes.
-func operands(shapes, types, formats string) (list []Operand, known bool, err error) {
+func operands(shapes, types, formats string) (list []work.Operand, known bool, err error) {
 	shapes, types = bare(shapes), bare(types)
 	if missing(shapes) || missing(types) {
 		return nil, false, nil
@@ -32,9 +21,9 @@ func operands(shapes, types, formats string) (list []Operand, known bool, err er
 	if len(ss) > 512 {
 		return nil, false, fmt.Errorf("%d operands", len(ss))
 	}
-	list = make([]Operand, 0, len(ss))
+	list = make([]work.Operand, 0, len(ss))
 	for i, s := range ss {
-		o := Operand{Count: 1}
+		o := work.Operand{Count: 1}
 		if i < len(ts) {
 			o.DType = dtype(ts[i])
 		}
@@ -45,7 +34,7 @@ func operands(shapes, types, formats string) (list []Operand, known bool, err er
 			return nil, false, err
 		}
 		n, err := o.Shape.Elements()
-		if err != nil || n > most {
+		if err != nil || n > work.Most {
 			return nil, false, fmt.Errorf("shape %s is too large", s)
 		}
 		o.Count = int64(n)

@@ -12,6 +12,7 @@ import (
 
 	"npu/internal/problem"
 	"npu/internal/sim/cost"
+	"npu/internal/sim/cost/work"
 )
 
 // Open reads a file, see Read.
@@ -152,7 +153,7 @@ func (g *grouper) shape(s *Shape, row []string) string {
 	if !known && !outKnown {
 		return "no shapes"
 	}
-	w, err := WorkOf(s.Type, s.In, s.Out)
+	w, err := work.Of(s.Type, s.In, s.Out)
 	if err != nil {
 		return err.Error()
 	}

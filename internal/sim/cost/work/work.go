@@ -1,4 +1,7 @@
-package measured
+// Package work says what a kernel does to its operands, by the rules of its class of operators: what it reads and writes,
+// how many elements go through the vector unit, in how many pieces. It is one rule for kernels that are simulated and for
+// kernels that were measured, so that constants fitted to the ones hold for the others. It knows shapes, not values.
+package work
 
 import (
 	"fmt"
@@ -8,9 +11,21 @@ import (
 	"npu/internal/tensor"
 )
 
-// WorkOf is what a kernel of that type does to operands of these shapes, by the rules of its class. Values of inputs
+// Operand is one tensor of a kernel: the shape is that of the storage format.
+type Operand struct {
+	Shape  tensor.Shape
+	DType  tensor.DType
+	Format string // without FORMAT_
+	Count  int64  // elements; 1 for a scalar and for an operand that is left out
+	Bytes  int64
+}
+
+// Most is where counts of elements and bytes are refused.
+const Most = 1 << 46
+
+// Of is what a kernel of that type does to operands of these shapes, by the rules of its class. Values of inputs
 // (permutations, offsets) are not in the files: where they matter the shapes have to tell.
-func WorkOf(typ string, in, out []Operand) (cost.Work, error) {
+func Of(typ string, in, out []Operand) (cost.Work, error) {
 	op := cost.LookupOperator(typ)
 	o := operation{in: in, out: out, name: cost.Canonical(typ), w: cost.Work{Type: typ}}
 	o.w.VectorType = o.vectorType()
@@ -82,7 +97,7 @@ func total(list []Operand) (bytes int64) {
 	for _, o := range list {
 		bytes += o.Bytes
 	}
-	return min(bytes, most)
+	return min(bytes, Most)
 }
 
 // flat is the bytes of long vectors. Frameworks keep parameters, gradients and optimizer states so; what lies between

@@ -1,16 +1,16 @@
-package measured_test
+package work_test
 
 import (
 	"strings"
 	"testing"
 
 	"npu/internal/sim/cost"
-	"npu/internal/sim/cost/measured"
+	"npu/internal/sim/cost/work"
 	"npu/internal/tensor"
 )
 
 // list reads "float16 4,8 ND; ..." as operands.
-func list(t *testing.T, s string) (out []measured.Operand) {
+func list(t *testing.T, s string) (out []work.Operand) {
 	t.Helper()
 	for one := range strings.SplitSeq(s, ";") {
 		f := strings.Fields(one)
@@ -26,13 +26,13 @@ func list(t *testing.T, s string) (out []measured.Operand) {
 			t.Fatal(err)
 		}
 		n := int64(shape.Count())
-		out = append(out, measured.Operand{Shape: shape, DType: dt, Format: f[2], Count: n, Bytes: n * int64(dt.Size())})
+		out = append(out, work.Operand{Shape: shape, DType: dt, Format: f[2], Count: n, Bytes: n * int64(dt.Size())})
 	}
 	return out
 }
 
 // Matrix products, by hand: M, N, K, batch, and which operand is transposed.
-func TestWorkOf_matrix(t *testing.T) {
+func TestOf_matrix(t *testing.T) {
 	for _, c := range []struct {
 		typ, in, out         string
 		m, n, k, batch       int64
@@ -58,7 +58,7 @@ func TestWorkOf_matrix(t *testing.T) {
 		{typ: "MatMul", in: "float16 4,8 ND", out: "float16 4,16 ND", zero: true},
 		{typ: "Conv2D", in: "float16 4,8 ND; float16 4 ND", out: "float16 4,16 ND", zero: true},
 	} {
-		w, err := measured.WorkOf(c.typ, list(t, c.in), list(t, c.out))
+		w, err := work.Of(c.typ, list(t, c.in), list(t, c.out))
 		if c.zero {
 			if err == nil {
 				t.Errorf("%s %s: no error, %+v", c.typ, c.in, w)
@@ -72,7 +72,7 @@ func TestWorkOf_matrix(t *testing.T) {
 }
 
 // What else kernels read, write and walk, by hand.
-func TestWorkOf_movement(t *testing.T) {
+func TestOf_movement(t *testing.T) {
 	for _, c := range []struct {
 		typ, in, out                string
 		read, write, elements, runs int64
@@ -92,7 +92,7 @@ func TestWorkOf_movement(t *testing.T) {
 		{typ: "ApplyAdamWV2", in: "float32 64 ND; float32 64 ND; float32 64 ND; float32 64 ND; int64 1 ND", out: "", read: 1032, write: 776, elements: 64},
 		{typ: "Unheard", in: "float32 64 ND", out: "float32 64 ND", read: 256, write: 256, elements: 64},
 	} {
-		w, err := measured.WorkOf(c.typ, list(t, c.in), list(t, c.out))
+		w, err := work.Of(c.typ, list(t, c.in), list(t, c.out))
 		if err != nil || w.ReadBytes != c.read || w.WriteBytes != c.write || w.Elements != c.elements || w.Runs != c.runs || w.Cold != c.cold || w.Type != c.typ {
 			t.Errorf("%s %s: %v %+v", c.typ, c.in, err, w)
 		}
@@ -100,7 +100,7 @@ func TestWorkOf_movement(t *testing.T) {
 			t.Errorf("%s: %d vector operations", c.typ, w.VectorOps)
 		}
 	}
-	if _, err := measured.WorkOf("Add", nil, nil); err == nil {
+	if _, err := work.Of("Add", nil, nil); err == nil {
 		t.Error("no error for no operands")
 	}
 }
