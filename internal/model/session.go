@@ -38,6 +38,9 @@ type LoadOptions struct {
 	SinkIterations int
 	// Streams is how many streams parallel branches of a sunk model are spread over, at most; 0 leaves it to the loader.
 	Streams int
+	// Stream is the one that the model is executed on, if not one of its own. Where the program has registered an allocator
+	// for it, the session's memory comes from that.
+	Stream *runtime.Stream
 	// Weights and Features are device memory of another session of the same model, loaded on as many streams: its weights
 	// are shared, and so is its work memory as long as the two do not run at the same time. 0 allocates.
 	Weights, Features runtime.Ptr
@@ -59,7 +62,8 @@ type Session struct {
 	launch  map[*plan.Step]*launch
 	streams *plan.Streams
 	buffers []plan.Buffer         // with the places that this session has them at
-	owned   []runtime.Ptr         // to be freed
+	owned   []runtime.StreamBlock // to be freed
+	lent    bool                  // stream is the caller's
 	builder *runtime.ModelBuilder // until the model is written
 	lanes   []*runtime.SunkStream // its streams, by lane of the plan's assignment
 	head    *runtime.SunkStream
@@ -98,8 +102,10 @@ func (m *Model) Load(th *runtime.Thread, o LoadOptions) (*Session, error) {
 func (m *Model) prepare(th *runtime.Thread, o LoadOptions) (*Session, error) {
 	s := &Session{m: m, th: th, mode: o.Mode, launch: map[*plan.Step]*launch{}, turns: o.SinkIterations}
 	var err error
-	if s.stream, err = th.CreateStream(runtime.StreamConfig{Name: "model"}); err != nil {
-		return nil, err
+	if s.stream, s.lent = o.Stream, o.Stream != nil; !s.lent {
+		if s.stream, err = th.CreateStream(runtime.StreamConfig{Name: "model"}); err != nil {
+			return nil, err
+		}
 	}
 	p := m.Plan
 	s.streams = m.assign(th.Runtime().Chip(), o)
@@ -143,11 +149,11 @@ func (s *Session) ports(list []plan.Port) ([]runtime.Ptr, error) {
 
 // malloc allocates memory that Unload frees.
 func (s *Session) malloc(n int64) (runtime.Ptr, error) {
-	p, err := s.th.Malloc(n)
+	b, err := s.th.MallocFor(s.stream, n)
 	if err == nil {
-		s.owned = append(s.owned, p)
+		s.owned = append(s.owned, b)
 	}
-	return p, err
+	return b.Addr, err
 }
 
 // Memory is where the weights and the work memory of the session lie, for LoadOptions of another one.
@@ -167,7 +173,10 @@ func (s *Session) Unload() error {
 		err = cmp.Or(err, s.th.DestroyModel(s.sunk))
 	}
 	for _, p := range s.owned {
-		err = cmp.Or(err, s.th.Free(p))
+		err = cmp.Or(err, s.th.FreeFor(p))
+	}
+	if s.lent {
+		return err
 	}
 	return cmp.Or(err, s.th.DestroyStream(s.stream))
 }

@@ -190,7 +190,7 @@ func (l *lane) task(t *trace.Trace, k trace.Task) {
 	switch {
 	case k.Kind.Kernel():
 		b.mark = KernelRuns
-	case k.Kind == trace.Memcpy || k.Kind == trace.Memset || k.Kind == trace.Reduce:
+	case k.Kind == trace.Memcpy || k.Kind == trace.Memset || k.Kind == trace.Reduce || k.Kind == trace.CacheOp:
 		b.mark = CopyRuns
 	case k.Kind == trace.HostFunc:
 		b.mark, held = HostWorks, ForOther // a wait for the thread that runs it

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"npu/internal/sim"
@@ -18,6 +19,9 @@ type Context struct {
 	domain    *sim.Domain
 	pages     *pageTable
 	hostCalls atomic.Pointer[service] // runs its host functions, from the first one on
+
+	barrierMu sync.Mutex
+	barriers  []barrierEvent
 
 	// Under Port.Call.
 	stop    bool // failure mode of its streams is StopOnFailure
@@ -174,6 +178,9 @@ func (th *Thread) endContext(c *Context, in call) error {
 		if err := th.waitStream(s, 0, in); err != nil && first == nil {
 			first = err
 		}
+	}
+	if err := th.dropBarriers(c); err != nil && first == nil {
+		first = err
 	}
 	err := th.port.Call(func() {
 		if c.destroyed.Load() {

@@ -58,6 +58,9 @@ func (th *Thread) MemcpyAsync(dst, src Ptr, n int64, s *Stream) error {
 	if !ok {
 		return th.fail(InvalidParam, callMemcpyAsync.name, fmt.Sprintf("%d bytes from 0x%x to 0x%x leave the memory of the devices", n, uint64(src), uint64(dst)), "")
 	}
+	if dir == trace.HostToHost && !isManaged(dst) && !isManaged(src) {
+		return th.fail(NotSupported, callMemcpyAsync.name, "an asynchronous copy from host to host", "copy synchronously")
+	}
 	if err := th.reach(s.dev, dst, src, callMemcpyAsync); err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ const (
 var (
 	callRegister   = call{"aclrtHostRegister", 5000}
 	callUnregister = call{"aclrtHostUnregister", 3000}
-	callManaged    = call{"aclrtMemAllocManaged", 5000}
 )
 
 // HostMem is host memory that devices reach: DMA and kernels at Addr, the program at Bytes.
@@ -27,15 +26,11 @@ type HostMem struct {
 	Bytes []byte
 }
 
-// Where registered and managed memory get their addresses.
+// registeredBase is where registered memory gets its addresses.
 const (
 	registeredBase = uint64(0x7800_0000_0000)
-	managedBase    = uint64(0x0900_0000_0000)
-	managedWindow  = uint64(3) << 40
 	hostPage       = 4096
 )
-
-func isManaged(p Ptr) bool { return uint64(p)-managedBase < managedWindow }
 
 // hostPool is the process's host memory that devices reach.
 type hostPool struct {
@@ -46,8 +41,7 @@ type hostPool struct {
 	stats      PinnedStats
 	registered []registered
 	next       uint64 // address of the next registered block
-	managed    map[uint64][]byte
-	managedAt  uint64
+	managed    managedMem
 	order      streamOrder // of the pools of all devices
 }
 
@@ -70,7 +64,7 @@ func newHostPool(m *sim.Machine) *hostPool {
 	base, size := m.HostWindow()
 	return &hostPool{
 		m: m, pool: mempool.New(mempool.Config{Base: base, Size: uint64(size), Granule: hostPage, NoSlabs: true}),
-		locked: map[uint64]int64{}, next: registeredBase, managed: map[uint64][]byte{}, managedAt: managedBase,
+		locked: map[uint64]int64{}, next: registeredBase, managed: newManagedMem(),
 	}
 }
 
@@ -258,54 +252,4 @@ func (h *hostPool) pointer(mem []byte) (Ptr, bool) {
 		}
 	}
 	return 0, false
-}
-
-// AllocManaged allocates memory that host and devices share (aclrtMemAllocManaged): flag must be 1, the size is rounded
-// to 2 MiB. 207000 on chips before the 910B.
-func (th *Thread) AllocManaged(n int64, flag int) (m HostMem, err error) {
-	t := th.begin(callManaged)
-	defer func() { th.end(callManaged, t, err) }()
-	ctx, err := th.context(callManaged)
-	if err != nil {
-		return m, err
-	}
-	switch chip := ctx.dev.hw.Chip(); {
-	case n <= 0:
-		return m, th.fail(ACLInvalidParam, callManaged.name, fmt.Sprintf("size %d", n), "ask for at least one byte")
-	case !managesPages(chip.Short):
-		return m, th.fail(NotSupported, callManaged.name, chip.Name+" has no managed memory", "")
-	case flag != 1:
-		return m, th.fail(InvalidParam, callManaged.name, fmt.Sprintf("flag %d", flag), "give 1 (global)")
-	}
-	size := (uint64(n) + sim.Page - 1) &^ (sim.Page - 1)
-	h := th.rt.hostMem
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if size > managedBase+managedWindow-h.managedAt {
-		return m, th.fail(OutOfMemory, callManaged.name, fmt.Sprintf("asked for %d bytes, a process has 3 TiB of addresses", n), "free managed memory")
-	}
-	mem, failed := sim.AllocHost(int64(size))
-	if failed != nil || len(mem) < int(size) {
-		return m, th.fail(OutOfMemory, callManaged.name, fmt.Sprintf("asked for %d bytes", n), "free managed memory")
-	}
-	addr := h.managedAt
-	h.managedAt += size + sim.Page
-	h.managed[addr] = mem
-	h.m.AddHost(addr, mem)
-	return HostMem{Addr: Ptr(addr), Bytes: mem[:n]}, nil
-}
-
-// FreeManaged gives managed memory back; no task may use it any more (aclrtFree).
-func (th *Thread) FreeManaged(m HostMem) error {
-	h := th.rt.hostMem
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	mem, ok := h.managed[uint64(m.Addr)]
-	if !ok {
-		return th.fail(DriverError, callFree.name, fmt.Sprintf("0x%x is not the start of managed memory", uint64(m.Addr)), "")
-	}
-	delete(h.managed, uint64(m.Addr))
-	h.m.DropHost(uint64(m.Addr))
-	sim.FreeHost(mem)
-	return nil
 }

@@ -98,7 +98,7 @@ func (th *Thread) padded(n uint64, cfg MallocConfig, ctx *Context, c call) (memp
 	}
 	switch {
 	case !cfg.Policy.Known():
-		return mempool.Request{}, th.fail(ACLInvalidParam, c.name, fmt.Sprintf("policy %d", cfg.Policy), "give one of the eight policies")
+		return mempool.Request{}, th.fail(ACLInvalidParam, c.name, fmt.Sprintf("policy %d", cfg.Policy), "give one of the eight policies, and at most one bandwidth beside it")
 	case cfg.Policy.Page() == 1<<30 && !managesPages(chip.Short):
 		return mempool.Request{}, th.fail(NotSupported, c.name, chip.Name+" has no pages of 1 GiB", "use a 2 MiB policy")
 	case n > 1<<62:
@@ -178,6 +178,9 @@ func (th *Thread) free(p Ptr) (err error) {
 	}
 	if err = th.forbidden(callFree); err != nil {
 		return err
+	}
+	if isManaged(p) {
+		return th.FreeManaged(HostMem{Addr: p})
 	}
 	m := th.memoryCalls()
 	m.addr = uint64(p)

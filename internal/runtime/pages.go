@@ -21,6 +21,7 @@ type memory struct {
 	virtual   []*reservation // see ReserveAddress
 	elsewhere *pageTable     // of physical memory: it is accounted for, but lies in files of its own
 	pools     []*StreamPool
+	standard  *StreamPool // the device's default pool, from its first use on
 }
 
 // pageTable is an address space on the device.
@@ -153,7 +154,7 @@ func (m *memory) reset() {
 	for _, p := range m.pools {
 		p.destroyed = true
 	}
-	m.pools = nil
+	m.pools, m.standard = nil, nil
 	var list []uint64
 	m.pool.All(func(b mempool.Block) bool {
 		list = append(list, b.Addr)

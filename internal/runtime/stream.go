@@ -28,6 +28,8 @@ type Stream struct {
 	destroyed atomic.Bool
 	report    atomic.Pointer[reporter] // runs its callbacks
 	tag       atomic.Uint32
+
+	allocator atomic.Pointer[Allocator] // of the program, for memory of the work on it
 }
 
 // StreamFlags are the flags of aclrtCreateStreamWithConfig.

@@ -86,9 +86,7 @@ func (th *Thread) CreatePool(limit int64) (p *StreamPool, err error) {
 		if limit == 0 {
 			size = total
 		}
-		p = &StreamPool{d: ctx.dev, size: size, switches: [4]bool{true, true, true, true}}
-		m.pools = append(m.pools, p)
-		th.rt.hostMem.order.on.Store(true)
+		p = m.newPool(ctx.dev, size)
 	})
 	if err == nil && tooMuch {
 		return nil, th.failAs(InvalidParam, "EE1011", callPoolCreate.name, fmt.Sprintf("size %d is more than the device has", limit), "give 0 for all of it")
@@ -96,9 +94,36 @@ func (th *Thread) CreatePool(limit int64) (p *StreamPool, err error) {
 	return p, th.blocked(callPoolCreate.name, nil, err)
 }
 
+// DefaultPool is the device's own pool, as large as its memory. It lives as long as the device.
+func (th *Thread) DefaultPool() (p *StreamPool, err error) {
+	ctx, err := th.context(callPoolCreate)
+	if err != nil {
+		return nil, err
+	}
+	err = th.port.Call(func() {
+		m := ctx.dev.memory
+		if m.standard == nil {
+			m.standard = m.newPool(ctx.dev, m.pool.Stats().Total)
+		}
+		p = m.standard
+	})
+	return p, th.blocked(callPoolCreate.name, nil, err)
+}
+
+// newPool makes a pool of size bytes at most. Under Port.Call.
+func (m *memory) newPool(d *Device, size uint64) *StreamPool {
+	p := &StreamPool{d: d, size: size, switches: [4]bool{true, true, true, true}}
+	m.pools = append(m.pools, p)
+	d.rt.hostMem.order.on.Store(true)
+	return p
+}
+
 // DestroyPool gives the pool's memory back when the tasks under way have passed (aclrtMemPoolDestroy).
 func (th *Thread) DestroyPool(p *StreamPool) error {
 	return th.onPool(p, callPoolDestroy, func(m *memory) (Code, string) {
+		if p == m.standard {
+			return InvalidParam, "this is the device's default pool"
+		}
 		p.destroyed = true
 		for _, b := range p.blocks {
 			m.freeLater(b.addr, p.d)

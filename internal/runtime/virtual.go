@@ -47,7 +47,7 @@ func MemGranularity(p mempool.Policy, recommended bool) int64 {
 	switch {
 	case p.Page() != 0:
 		return int64(p.Page())
-	case p == mempool.HugeFirst || p == mempool.HugeFirstPeer:
+	case p.Plain() == mempool.HugeFirst || p.Plain() == mempool.HugeFirstPeer:
 		return sim.Page
 	case recommended:
 		return 64 << 10

@@ -385,7 +385,7 @@ func (m *Machine) record(q *Queue, end int64) {
 		r.Event = uint32(d[5]) + 1
 	case trace.NotifyRecord, trace.NotifyWait:
 		r.Event = uint32(d[5]) + 1
-	case trace.Memcpy, trace.Memset, trace.Reduce:
+	case trace.Memcpy, trace.Memset, trace.Reduce, trace.CacheOp:
 		r.Bytes = int64(d[7])
 	case trace.ModelExecute:
 		r.Model = uint32(d[5]) + 1

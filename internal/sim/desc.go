@@ -19,6 +19,7 @@ import "npu/internal/trace"
 //	NotifyRecord, NotifyWait  A notify, C time-out of a wait in ns (0: none)
 //	Memcpy                    A destination, B source, C bytes
 //	Memset                    A destination, B value, C bytes
+//	CacheOp                   A address, B CacheOp of package runtime, C bytes
 //	Reduce                    as Memcpy; the function word holds ReduceCode
 //	ModelExecute              A instance
 //	ModelEnd                  –

@@ -211,6 +211,8 @@ func (m *Machine) begin(q *Queue) {
 		f = m.setMemory(q, d)
 	case d.kind() == trace.Reduce:
 		f = m.reduceMemory(q, d)
+	case d.kind() == trace.CacheOp:
+		f = m.cacheMemory(q, d)
 	}
 	if f != nil {
 		m.fail(q, f)

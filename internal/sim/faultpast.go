@@ -55,7 +55,7 @@ func (h *History) add(q *Queue, d *Desc, end int64) {
 	}
 	if q.fn == nil {
 		t.Start = end
-		if q.waited || d.kind() == trace.Memcpy || d.kind() == trace.Memset {
+		if q.waited || d.kind() == trace.Memcpy || d.kind() == trace.Memset || d.kind() == trace.CacheOp {
 			t.Start = q.startT
 		}
 	} else if t.Name == 0 {

@@ -131,7 +131,7 @@ func (m *Machine) touched(q *Queue, addr uint64) int {
 		switch {
 		case addr-d[5] < d[7]:
 			return 0
-		case d.kind() != trace.Memset && addr-d[6] < d[7]:
+		case d.kind() != trace.Memset && d.kind() != trace.CacheOp && addr-d[6] < d[7]:
 			return 1
 		}
 		return -1

@@ -169,6 +169,15 @@ func (m *Machine) setMemory(q *Queue, d *Desc) *Fault {
 	return nil
 }
 
+// cacheMemory is the effect of a cache operation: none, since all caches here are coherent, but the range must be there.
+func (m *Machine) cacheMemory(q *Queue, d *Desc) *Fault {
+	_, f := q.space.Resolve(d[5], int(d[7]), Read)
+	if f != nil {
+		f.copying()
+	}
+	return f
+}
+
 // fill sets all bytes of b to v. It copies what it has filled, in pieces that stay in the first-level cache: a loop over
 // the bytes takes twenty times as long.
 func fill(b []byte, v byte) {

@@ -54,7 +54,7 @@ func (in *Instance) repeats() bool {
 		for i := range q.ring {
 			d := &q.ring[i]
 			switch d.kind() {
-			case trace.KernelAICore, trace.KernelAIVector, trace.KernelMix, trace.KernelAICPU, trace.Memcpy, trace.Memset, trace.Reduce,
+			case trace.KernelAICore, trace.KernelAIVector, trace.KernelMix, trace.KernelAICPU, trace.Memcpy, trace.Memset, trace.Reduce, trace.CacheOp,
 				trace.ValueWrite, trace.StreamActive, trace.ModelEnd:
 			case trace.NotifyRecord, trace.NotifyWait:
 				if d.flags()&FlagDevice != 0 || d[7] != 0 {

@@ -70,7 +70,7 @@ func (m *Machine) step(q *Queue) {
 		case trace.Memcpy, trace.Reduce:
 			m.ready(q, trace.EngineDMA, nil, 1, q.dev.copyTime(d))
 			return
-		case trace.Memset:
+		case trace.Memset, trace.CacheOp:
 			m.ready(q, trace.EngineDMA, nil, 1, cost.CopyNs(q.dev.chip, cost.DeviceToDevice, int64(d[7])))
 			return
 		case trace.EventRecord:

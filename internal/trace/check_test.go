@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 		{"name out of range", func(k []Task) { k[0].Name = 7 }, "is not one of the 1 strings"},
 		{"operator out of range", func(k []Task) { k[0].Op = 7 }, "operator type"},
 		{"account out of range", func(k []Task) { k[0].Acct = 1 }, "is not one of the 1 accounts"},
-		{"unknown kind", func(k []Task) { k[0].Kind = kindCount }, "kind 28 is unknown"},
+		{"unknown kind", func(k []Task) { k[0].Kind = kindCount }, "kind 29 is unknown"},
 		{"unknown engine", func(k []Task) { k[0].Engine = 99 }, "engine 99 is unknown"},
 	}
 	for _, tt := range tests {

@@ -35,6 +35,7 @@ const (
 	KernelMixAIV
 	Communication // a collective operation, or a piece of one
 	Other         // what this program has no name for: Op holds the source's own
+	CacheOp       // of the device's cache: prefetch, write-back, invalidation, flush
 	kindCount
 )
 
@@ -42,7 +43,7 @@ var kindNames = [kindCount]string{
 	"NONE", "KERNEL_AICORE", "KERNEL_AIVEC", "KERNEL_MIX_AIC", "KERNEL_AICPU", "EVENT_RECORD", "EVENT_WAIT", "EVENT_RESET",
 	"NOTIFY_RECORD", "NOTIFY_WAIT", "MEMCPY_ASYNC", "MEMSET_ASYNC", "MODEL_EXECUTE", "MODEL_END_GRAPH",
 	"STREAM_ACTIVE", "STREAM_SWITCH", "LABEL_SWITCH_BY_INDEX", "LABEL_GOTO", "LABEL_SET", "VALUE_WRITE", "VALUE_WAIT", "HOST_FUNC",
-	"FLIP", "NOP", "REDUCE_ASYNC", "KERNEL_MIX_AIV", "COMMUNICATION", "OTHER",
+	"FLIP", "NOP", "REDUCE_ASYNC", "KERNEL_MIX_AIV", "COMMUNICATION", "OTHER", "CMO",
 }
 
 func (k Kind) String() string {

@@ -1,7 +1,7 @@
 package mempool
 
 // Policy is which pages a block is made of, numbered as aclrtMemMallocPolicy.
-type Policy uint8
+type Policy uint32
 
 // Policies. Those with Peer can be reached by other devices.
 const (
@@ -16,12 +16,27 @@ const (
 	policies
 )
 
-// Known says whether p is one of the policies.
-func (p Policy) Known() bool { return p < policies }
+// Hints that can be added to a policy. They change nothing: a simulated device has one kind of memory, and the host sees
+// none of it.
+const (
+	LowBandwidth     Policy = 0x100 // DDR
+	HighBandwidth    Policy = 0x1000
+	HostReadOnly     Policy = 0x100000
+	hints                   = LowBandwidth | HighBandwidth | HostReadOnly
+	contradictoryMem        = LowBandwidth | HighBandwidth
+)
+
+// Known says whether p is one of the policies, with hints that do not contradict each other.
+func (p Policy) Known() bool {
+	return p.Plain() < policies && p&contradictoryMem != contradictoryMem
+}
+
+// Plain is p without hints.
+func (p Policy) Plain() Policy { return p &^ hints }
 
 // Page is the size of the pages that p asks for in whole, 0 for those that share pages.
 func (p Policy) Page() uint64 {
-	switch p {
+	switch p.Plain() {
 	case HugeOnly, HugeOnlyPeer:
 		return Segment
 	case Huge1GOnly, Huge1GOnlyPeer:

@@ -85,6 +85,7 @@ func words() map[string]meaning {
 		{meaning{trace.Flip, trace.EngineNone}, "FLIP_TASK FLIP"},
 		{meaning{trace.Nop, trace.EngineNone}, "NOP"},
 		{meaning{trace.Reduce, trace.EngineDMA}, "REDUCE_ASYNC REDUCE_ASYNC_V2 REDUCE_INLINE"},
+		{meaning{trace.CacheOp, trace.EngineDMA}, "CMO"},
 		{meaning{trace.Communication, trace.EngineNone}, "HCCL COMMUNICATION"},
 	} {
 		for w := range strings.FieldsSeq(g.words) {

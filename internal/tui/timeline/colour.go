@@ -134,7 +134,7 @@ func kindClass(k trace.Kind) int {
 		return classVector
 	case trace.KernelMix, trace.KernelMixAIV:
 		return classMix
-	case trace.Memcpy, trace.Memset, trace.Reduce:
+	case trace.Memcpy, trace.Memset, trace.Reduce, trace.CacheOp:
 		return classCopy
 	case trace.Communication:
 		return classComm
