@@ -25,6 +25,7 @@ const (
 	NoCallback        Code = 107015
 	InvalidHandle     Code = 107017
 	TaskTimeout       Code = 107020
+	OptionNotSet      Code = 107021
 	DeviceTaskAbort   Code = 107022
 	StreamAbort       Code = 107023
 	CaptureDependency Code = 107024
@@ -44,6 +45,12 @@ const (
 	UpdateFailed      Code = 107040
 	SubgraphCapturing Code = 107045
 	ACLInvalidParam   Code = 100000
+	RepeatInit        Code = 100002
+	InvalidFile       Code = 100003
+	ParseFile         Code = 100006
+	FileAttr          Code = 100008
+	DumpConfig        Code = 100009
+	RepeatFinalize    Code = 100037
 	NotSupported      Code = 207000
 	OutOfMemory       Code = 207001
 	CoreOverflow      Code = 207003
@@ -115,10 +122,12 @@ func messageOf(c Code) string {
 		return "EE1007"
 	case StreamCaptured, EventCaptured, NotCaptured, CaptureForbids, CaptureImplicit:
 		return "EE1016"
-	case NoCallback, ContextRelease, ModelExecute:
+	case NoCallback, ContextRelease, ModelExecute, OptionNotSet, RepeatInit, RepeatFinalize:
 		return "EE1018"
 	case NoEvent, NoStream, NoNotify, NoResource, OutOfMemory:
 		return "EE1023"
+	case InvalidFile, ParseFile, FileAttr, DumpConfig:
+		return "EH0001"
 	case InvalidParam, AddrUnaligned, ThreadSubscribe, StreamSubscribe:
 		return "EE1003"
 	case AICoreException, AICoreTimeout, AICoreTrap, VectorException, VectorTimeout:

@@ -24,6 +24,7 @@ type Context struct {
 	barriers  []barrierEvent
 
 	// Under Port.Call.
+	params  [sysParams]sysParam
 	stop    bool // failure mode of its streams is StopOnFailure
 	streams []*Stream
 	kernels []*Kernel
@@ -221,11 +222,17 @@ func (th *Thread) endContext(c *Context, in call) error {
 	return first
 }
 
-// context is the current context, or the error of a call that needs one. A thread leaves a destroyed context here.
+// context is the current context, or the error of a call that needs one. A thread leaves a destroyed context here, and
+// sets the default device of Init.
 func (th *Thread) context(c call) (*Context, error) {
 	if th.ctx != nil && th.ctx.destroyed.Load() {
 		th.setContext(nil)
 		return nil, th.fail(ContextNull, c.name, "the current context is destroyed", "make another one current")
+	}
+	if d := th.rt.library.device.Load(); th.ctx == nil && d > 0 && !th.inside {
+		if err := th.SetDevice(int(d) - 1); err != nil {
+			return nil, err
+		}
 	}
 	if th.ctx == nil {
 		return nil, th.fail(ContextNull, c.name, "this thread has no current context", "call aclrtSetDevice or aclrtSetCurrentContext first")

@@ -31,6 +31,12 @@ var (
 	callStopStream    = call{"aclrtStreamStop", 5000}
 	callStreamAttr    = call{"aclrtSetStreamAttribute", 1000}
 	callStateCallback = call{"aclrtRegStreamStateCallback", 1000}
+	callDeviceState   = call{"aclrtRegDeviceStateCallback", 1000}
+	callInit          = call{"aclInit", 100000}
+	callFinalize      = call{"aclFinalize", 100000}
+	callSetSysParam   = call{"aclrtSetSysParamOpt", 500}
+	callCtxSysParam   = call{"aclrtCtxSetSysParamOpt", 500}
+	callCleanStream   = call{"aclrtPersistentTaskClean", 5000}
 	callSyncStream    = call{"aclrtSynchronizeStream", 4000}
 	callSyncDevice    = call{"aclrtSynchronizeDevice", 4000}
 	callQueryStream   = call{"aclrtStreamQuery", 1000}

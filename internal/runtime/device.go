@@ -61,11 +61,13 @@ func (th *Thread) SetDevice(id int) (err error) {
 	if err != nil {
 		return err
 	}
+	th.tellDevice(d, DeviceSetting)
 	ctx, err := th.newContext(d, ContextConfig{}, true, callSetDevice)
 	if err != nil {
 		return err
 	}
 	th.setContext(ctx)
+	th.tellDevice(d, DeviceSet)
 	return nil
 }
 
@@ -95,6 +97,7 @@ func (th *Thread) resetDevice(id int, force bool) (err error) {
 	if err != nil {
 		return err
 	}
+	th.tellDevice(d, DeviceResetting)
 	var ending []*Context
 	last, never := false, false
 	err = th.port.Call(func() {
@@ -116,6 +119,7 @@ func (th *Thread) resetDevice(id int, force bool) (err error) {
 	if never {
 		return th.fail(ContextRelease, callResetDevice.name, fmt.Sprintf("device %d is reset more often than set", id), "pair each reset with a set")
 	}
+	defer th.tellDevice(d, DeviceReset)
 	if !last {
 		return nil
 	}

@@ -27,6 +27,6 @@
 // With Config.RunDir one that samples the devices ten times a second, and those of package ipc (ipc_process.go); they
 // touch the devices only as their owner, and end with the runtime.
 //
-// Locks: Runtime.stateMu, handles.mu, calls.mu and hostPool.mu guard their tables; none is held across a wait or
+// Locks: listeners.mu, library.mu, handles.mu, calls.mu and hostPool.mu guard their tables; none is held across a wait or
 // another lock.
 package runtime

@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"npu/internal/blackbox/errcode"
@@ -70,6 +71,10 @@ const recentMax = 16
 // keep makes e the thread's last error.
 func (th *Thread) keep(e *Error) error {
 	th.last = e
+	if th.rt.library.shared.Load() {
+		th.keepShared(e)
+		return e
+	}
 	if len(th.recent) == recentMax {
 		th.recent = append(th.recent[:0], th.recent[1:]...)
 	}
@@ -116,12 +121,13 @@ func (th *Thread) LastError() *Error {
 	return e
 }
 
-// RecentErrorMessage is the text of this thread's last failures, newest on top; reading it clears it. It is empty when
+// RecentErrorMessage is the text of this thread's last failures, of those of all threads if Init was told so, newest on
+// top; reading it clears it. It is empty when
 // there is none (aclGetRecentErrMsg).
 func (th *Thread) RecentErrorMessage() string {
 	var b strings.Builder
-	for i := len(th.recent) - 1; i >= 0; i-- {
-		b.WriteString(th.recent[i].text())
+	for _, e := range slices.Backward(append(th.recent, th.rt.library.takeShared()...)) {
+		b.WriteString(e.text())
 	}
 	th.recent = th.recent[:0]
 	return b.String()

@@ -20,6 +20,7 @@ type lane struct {
 	pending []*mark // waits that the next node begins with
 	marks   []*mark
 	index   int         // in the model
+	turn    int         // how often it was emptied
 	at      int         // queue of the program, see lower
 	pos     []int       // descriptor of each node, and the end
 	cuts    []int       // descriptors that begin a ring, see cascade
@@ -55,7 +56,11 @@ type mark struct {
 type Label struct {
 	lane *lane
 	pos  int
+	turn int // of the lane
 }
+
+// placed says whether the label stands somewhere.
+func (x *Label) placed() bool { return x.lane != nil && x.turn == x.lane.turn }
 
 // add appends a task, behind the waits that are open.
 func (l *lane) add(n node) {

@@ -84,7 +84,7 @@ func (s *SunkStream) Place(l SunkLabel) {
 		return
 	}
 	s.b.placed++
-	*l.l = Label{s.l, len(s.l.nodes)}
+	*l.l = Label{lane: s.l, pos: len(s.l.nodes)}
 }
 
 // Goto jumps to a label of this stream.

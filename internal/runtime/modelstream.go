@@ -87,6 +87,46 @@ func (th *Thread) UnbindStream(m *Model, s *Stream) (err error) {
 	return nil
 }
 
+// CleanStream empties a persistent stream that is bound to a model under construction: what was submitted to it is
+// forgotten, and so are the labels that were set on it (aclrtPersistentTaskClean). A stream that is not bound keeps
+// nothing.
+func (th *Thread) CleanStream(s *Stream) (err error) {
+	t := th.begin(callCleanStream)
+	defer func() { th.end(callCleanStream, t, err) }()
+	if err = th.ownStream(s, callCleanStream); err != nil {
+		return err
+	}
+	if s.flags&Persistent == 0 {
+		return th.fail(InvalidParam, callCleanStream.name, fmt.Sprintf("stream %d is not persistent", s.id), "")
+	}
+	l := s.lane.Load()
+	if l == nil {
+		return nil
+	}
+	m := l.m
+	switch {
+	case m.inst != nil:
+		idle := true
+		if err = th.port.Call(func() { idle = m.inst.Idle(0) }); err != nil {
+			return th.blocked(callCleanStream.name, nil, err)
+		}
+		if !idle {
+			return th.fail(ModelRunning, callCleanStream.name, "the model is executing", "synchronise first")
+		}
+		return th.fail(NotSupported, callCleanStream.name, "the model is built, its tasks lie on the device", "unbind the stream, or destroy the model")
+	case len(l.marks) > 0:
+		return th.fail(NotSupported, callCleanStream.name, "other streams wait for an event that was recorded here", "destroy the model")
+	}
+	for _, n := range l.nodes {
+		if n.task.Kind == trace.ModelEnd {
+			m.ended = false
+		}
+	}
+	l.nodes, l.pending, l.clock = nil, nil, nil
+	l.turn++
+	return nil
+}
+
 // bound is the lane of a stream that is bound to a model under construction.
 func (th *Thread) bound(s *Stream, c call) (*lane, error) {
 	th.port.Spend(c.ns)
@@ -130,7 +170,7 @@ func (th *Thread) BuildModelEnd(m *Model) (err error) {
 	for _, l := range m.lanes {
 		for i := range l.nodes {
 			for _, x := range l.nodes[i].labels {
-				if x.lane == nil {
+				if !x.placed() {
 					return th.fail(InvalidParam, callBuildEnd.name, "a label has no place", "call SetLabel")
 				}
 			}
@@ -199,10 +239,10 @@ func (th *Thread) SetLabel(x *Label, s *Stream) error {
 		return err
 	case x == nil:
 		return th.fail(ACLInvalidParam, callSetLabel.name, "label is null", "")
-	case x.lane != nil:
+	case x.placed():
 		return th.failAs(InvalidParam, "EE1018", callSetLabel.name, "the label is set already", "make another one")
 	}
-	*x = Label{l, len(l.nodes)}
+	*x = Label{l, len(l.nodes), l.turn}
 	return nil
 }
 
@@ -217,7 +257,7 @@ func (th *Thread) SwitchLabelByIndex(index Ptr, list []*Label, s *Stream) error 
 		return th.fail(InvalidParam, callSwitchLabel.name, "the list of labels is empty", "")
 	}
 	for _, x := range list {
-		if x == nil || x.lane != nil && x.lane != l {
+		if x == nil || x.placed() && x.lane != l {
 			return th.fail(InvalidParam, callSwitchLabel.name, "a label of another stream", "a stream jumps within itself")
 		}
 	}

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"npu/internal/problem"
@@ -57,8 +56,10 @@ type Runtime struct {
 	visibleErr error
 	exceptions exceptions
 
-	stateMu sync.Mutex
-	states  []stateCallback // replaced, never changed
+	streamStates listeners[func(*Stream, StreamState)]
+	deviceStates listeners[func(int, DeviceState)]
+	library      library
+	params       [sysParams]sysParam // of the process, under Port.Call
 }
 
 // Open makes the devices. Close ends them.

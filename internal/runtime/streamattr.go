@@ -1,9 +1,6 @@
 package runtime
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // FailureMode says what a stream does when one of its tasks fails.
 type FailureMode int
@@ -103,48 +100,4 @@ func (th *Thread) StreamOverflowCheck(s *Stream) (on bool, err error) {
 	}
 	err = th.port.Call(func() { on = s.dev.overflow.checked[s.id] })
 	return on, th.blocked(callStreamAttr.name, nil, err)
-}
-
-// StreamState is a moment in the life of a stream that state callbacks hear of.
-type StreamState int
-
-// Stream states, numbered as those of aclrtRegStreamStateCallback.
-const (
-	StreamCreated    StreamState = 1
-	StreamDestroying StreamState = 2
-)
-
-// stateCallback is a registered function with its name.
-type stateCallback struct {
-	name string
-	f    func(*Stream, StreamState)
-}
-
-// RegisterStreamState has f called, on the thread concerned, after each creation and before each destruction of a
-// stream. Names are unique; a nil f removes the name (aclrtRegStreamStateCallback).
-func (th *Thread) RegisterStreamState(name string, f func(*Stream, StreamState)) error {
-	rt := th.rt
-	rt.stateMu.Lock()
-	defer rt.stateMu.Unlock()
-	i := slices.IndexFunc(rt.states, func(c stateCallback) bool { return c.name == name })
-	switch {
-	case f != nil && i >= 0:
-		return th.fail(InvalidParam, callStateCallback.name, fmt.Sprintf("name %q is taken", name), "remove it first")
-	case f == nil && i < 0:
-		return th.fail(InvalidParam, callStateCallback.name, fmt.Sprintf("name %q is not registered", name), "")
-	case f == nil:
-		rt.states = slices.Delete(slices.Clone(rt.states), i, i+1)
-	default:
-		rt.states = append(slices.Clone(rt.states), stateCallback{name, f})
-	}
-	return nil
-}
-
-func (th *Thread) tellState(s *Stream, st StreamState) {
-	th.rt.stateMu.Lock()
-	all := th.rt.states
-	th.rt.stateMu.Unlock()
-	for _, c := range all {
-		th.run(func() { c.f(s, st) })
-	}
 }
