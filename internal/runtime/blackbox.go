@@ -3,8 +3,10 @@ package runtime
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,6 +120,9 @@ func (b *blackBox) write(name string, write func(io.Writer) error) {
 		b.files = append(b.files, path)
 	case err != nil && b.err == nil:
 		b.err = err
+		if p := (*fs.PathError)(nil); errors.As(err, &p) { // the name of the temporary file tells nothing
+			b.err = fmt.Errorf("%s was not written: %w: make room, or choose another directory", path, p.Err)
+		}
 	}
 }
 

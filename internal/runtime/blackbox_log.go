@@ -33,6 +33,9 @@ func logText(e *Exception, el *errring.Element, family aicore.Family, now time.T
 	if f.Hung() {
 		kind = "0x4(task timeout)"
 	}
+	if f.Code == sim.CodeMemoryECC {
+		w.event(e)
+	}
 	engine := "0(ffts)"
 	if family == aicore.V200 {
 		engine = "0(aic)"
@@ -50,8 +53,14 @@ func logText(e *Exception, el *errring.Element, family aicore.Family, now time.T
 	case family != aicore.Legacy:
 		w.line("stars_engine.cc", 1551, "ProcLogicCqReport", "Task run failed, device_id=%d, stream_id=%d, task_id=%d, sqe_type=%s, errType=%s, sqSwStatus=0", e.Device, e.Stream, taskID, engine, kind)
 	}
+	if f.Hung() && family != aicore.Legacy {
+		w.hung(e, el)
+	}
 	for i := range el.Cores {
 		w.core(e, el, &el.Cores[i], family)
+	}
+	if f.Code == sim.CodeMemoryECC {
+		w.line("device_error_core_proc.cc", 640, "ProcRasErrorInfo", "report error module_type=5, module_name=EZ2001")
 	}
 	if f.Kind.Kernel() {
 		w.kernel(e, family)
@@ -64,6 +73,33 @@ func logText(e *Exception, el *errring.Element, family aicore.Family, now time.T
 	}
 	w.line("api_c.cc", 755, "rtStreamSynchronize", "ErrCode=%d, desc=[%s], InnerCode=0x%x", int(e.Code), describe(e.Code), inner)
 	return w.b.String()
+}
+
+// rasPoll is how often the driver looks for such events: the event is that old at least when the task has failed.
+const rasPoll = 10 * time.Millisecond
+
+// event writes what the driver says of memory that cannot be corrected: it stands before everything else.
+func (w *logWriter) event(e *Exception) {
+	t := w.now.Add(-rasPoll)
+	fmt.Fprintf(&w.b, "[EVENT] DRV(1,dms_poll_task):%s.%03d.%03d [dms_event.c:1399][fault_manager][%13.6f] event_id=0x80e01801; device_id=%d; node_type=0x40[HBM]; node_id=0; sub_node_id=0; event_type=0x2[multi bit ecc]; \n",
+		t.Format("2006-01-02-15:04:05"), t.Nanosecond()/1e6, t.Nanosecond()/1e3%1e3, float64(e.Fault.Time)/1e9, e.Device)
+}
+
+// hung writes where the cores of a kernel stand that ran over its time.
+func (w *logWriter) hung(e *Exception, el *errring.Element) {
+	var own [2]uint64 // AI cores, vector cores
+	kind := 0
+	for _, c := range el.Cores {
+		if kind = 0; c.Vector {
+			kind = 1
+		}
+		own[kind] |= 1 << (c.ID % 64)
+	}
+	w.line("device_error_core_proc.cc", 1315, "ProcessStarsAicoreTimeoutDfx", "aicore task timeout dfx, falut_stream_id=%d, falut_task_id=%d, falut_slot_id=0, timeout and own_bitmap=0x%x", e.Stream, e.Task&0xffff, own[kind])
+	for _, c := range el.Cores {
+		w.line("device_error_core_proc.cc", 1354, "ProcessStarsAicoreTimeoutDfx", "aicore task timeout dfx, show core info, core_id=%d, core_type=%d, sub_error=0, current_pc=0x%x, aic_own_bitmap=%s, aiv_own_bitmap=%s",
+			c.ID, kind, c.PC, logHex(own[0]), logHex(own[1]))
+	}
 }
 
 // core writes what is said of a core. The lines differ between the families; see the log format's description.
@@ -139,7 +175,8 @@ func (w *logWriter) kernel(e *Exception, family aicore.Family) {
 	if family == aicore.Legacy {
 		w.line("davinci_kernel_task.cc", 1100, "PrintErrorInfoForDavinciTask", "[AIC_INFO] args after execute: %s", args)
 	} else {
-		w.line("davinci_kernel_task.cc", 1100, "PrintErrorInfoForDavinciTask", "[AIC_INFO] args(0 to %d) after execute:%s", len(e.Args), args)
+		w.line("davinci_kernel_task.cc", 1389, "GetArgsInfo", "[AIC_INFO] args(0 to %d) after execute:%s", len(e.Args), args)
+		w.line("davinci_kernel_task.cc", 1392, "GetArgsInfo", "tilingKey = 0, print 1 Times totalLen=(%d*8), argsSize=%d, blockDim=%d", len(e.Args), 8*len(e.Args), f.Blocks)
 	}
 }
 

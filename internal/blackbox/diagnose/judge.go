@@ -56,11 +56,12 @@ func judgeHardware(f *Finding, in *incident, v view) {
 		f.Hardware = e.Meaning
 	}
 	f.Cause = "hardware: " + f.Hardware
-	if in.kind == kindCore {
+	victim := in.kind == kindCore || len(in.cores) > 0 // the code may name the memory, and lines name the task
+	if victim {
 		f.Cause += "; the AI-core error of " + kernelText(f) + " follows from it"
 		bitReasons(f, v)
 	}
-	if in.kind == kindHardware {
+	if in.kind == kindHardware && !victim {
 		f.Why = append(f.Why, "the device itself reported a fault of its hardware; no error of a task stands beside it in these files")
 	} else {
 		f.Why = append(f.Why, "the device itself reported a fault of its hardware shortly before the error; the task is the victim, not the cause")

@@ -125,7 +125,7 @@ func hardwareText(e *event, in *incident) string {
 	if e.device != nil {
 		s += fmt.Sprintf(" on device %d", *e.device)
 	}
-	if e.time != plog.NoTime && in.first != plog.NoTime && in.kind != kindHardware {
+	if e.time != plog.NoTime && in.first != plog.NoTime && (in.kind != kindHardware || len(in.cores) > 0) {
 		if d := float64(in.first-e.time) / 1e6; d >= 0 && d < 3600 {
 			s += fmt.Sprintf(", %.1f s before", d)
 		}
