@@ -68,6 +68,7 @@ back. Loading and packing of weights are off the clock. --threads, --shape, --in
 			return runBench(c.Context(), o)
 		},
 	}
+	c.AddCommand(newConformanceCmd(o.app))
 	f := c.Flags()
 	f.StringVarP(&o.soc, "soc", "s", "Ascend910B3", "chip to simulate")
 	f.IntVar(&o.count, "count", 6, "rounds; 6 or more let --compare tell a difference from chance")

@@ -69,6 +69,11 @@ func inferRandomLike(s *Spec) error {
 		return err
 	}
 	t := s.In[0].DType
+	if s.Op == "Bernoulli" {
+		if err := wantType(t, floating); err != nil {
+			return err
+		}
+	}
 	if n := s.Attrs.Int("dtype", 0); n != 0 {
 		var err error
 		if t, err = onnxType(n); err != nil {
