@@ -17,7 +17,7 @@ func TestRun_top(t *testing.T) {
 	if err != nil {
 		t.Skip("the test binary is not on PATH as npu: ", err)
 	}
-	cmd := exec.Command(exe, "run", "-n", "20000", "--pace", "--top")
+	cmd := exec.Command(exe, "run", "-n", "60000", "--pace", "--top")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "NPU_RUN_DIR="+filepath.Join(cmd.Dir, "run"))
 	p, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 120, Rows: 40})
@@ -35,9 +35,9 @@ func TestRun_top(t *testing.T) {
 		p.Close()
 		_ = tm.em.Close()
 	})
-	tm.want("simulator", "3 Streams", "running")
+	tm.want("simulator", "3 Streams", "Ascend910B3")
 	tm.press("q")
-	tm.want("20000 iterations")
+	tm.want("60000 iterations")
 	<-tm.done
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the run ends with %v", err)

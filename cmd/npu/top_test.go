@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,6 +107,9 @@ func (tm *terminal) ends(code int) {
 	if tm.em.IsAltScreen() {
 		tm.t.Error("the alternate screen was not left")
 	}
+	if tm.raw() {
+		tm.t.Error("the terminal does not show what is typed")
+	}
 }
 
 const fakeTable = `[ $# = 1 ] || exit 1
@@ -124,6 +129,29 @@ cat <<'T'
 | 9       0                 | 4194303       | 训练 worker               | 50128                   |
 +===+
 T`
+
+// The mouse is taken when it is asked for, and given back with the terminal.
+func TestTop_mouse(t *testing.T) {
+	tm := startTop(t, 80, 24, fakeTable, "--mouse")
+	tm.want("2 devices", "83%")
+	if runtime.GOOS == "linux" && !tm.raw() {
+		t.Error("the terminal is not raw: this test cannot see whether it is restored")
+	}
+	tm.press("\x1b[<0;4;4M\x1b[<0;4;4m") // the second device
+	tm.want("▸ 9")
+	row := 0
+	for i, l := range strings.Split(tm.em.String(), "\n") {
+		if strings.Contains(l, "3 Streams") {
+			row = i + 1
+		}
+	}
+	tm.press(fmt.Sprintf("\x1b[<0;26;%dM\x1b[<0;26;%dm", row, row))
+	tm.want("[3 Streams 0]", "No run of npu has a stream")
+	tm.press("%")
+	tm.want("mouse off")
+	tm.press(":q\r")
+	tm.ends(0)
+}
 
 func TestTop_terminal(t *testing.T) {
 	tm := startTop(t, 80, 24, fakeTable)

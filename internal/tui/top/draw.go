@@ -305,13 +305,13 @@ func (m *model) drawPanel(a cell.Area, panel int, pen *pen) {
 		m.drawProcesses(a, s, active, pen)
 	case PanelStreams:
 		rows := pick(f.Streams.Rows, streamFields, s.filter, s.sort)
-		drawList(a, s, rows, len(f.Streams.Rows), streamID, streamColumns(namesOf(f.Devices)), active, pen, "No stream.")
+		drawList(a, s, rows, len(f.Streams.Rows), streamID, streamColumns(namesOf(f.Devices)), active, pen, "No run of npu has a stream now.")
 	case PanelMemory:
 		rows := byOwner(f.Devices, pick(f.Memory.Rows, memoryFields, s.filter, Sort{}))
 		drawList(a, s, rows, len(rows), (*memoryRow).id, memoryColumns(rows), active, pen, "No memory in use is known.")
 	case PanelOperators:
 		rows := pick(f.Operators.Rows, operatorFields, s.filter, s.sort)
-		drawList(a, s, rows, len(f.Operators.Rows), operatorID, operatorColumns(namesOf(f.Devices)), active, pen, "No operator ran yet.")
+		drawList(a, s, rows, len(f.Operators.Rows), operatorID, operatorColumns(namesOf(f.Devices)), active, pen, "No run of npu has run an operator yet.")
 	}
 }
 
