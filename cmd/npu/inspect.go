@@ -33,7 +33,7 @@ func newInspectCmd(a *app) *cobra.Command {
 		Use:   "inspect FILE...",
 		Short: "Say what a file is, and show its contents",
 		Long: `Recognises models (.onnx, .om), captures (.npt), stream programs, and what real devices leave behind (profiling data and its directories,
-dumps, core files, stacks, black box, logs) by their contents, not by their names.
+dumps, core files, stacks, black box, logs, outputs of npu-smi) by their contents, not by their names.
 For a model: inputs and outputs ready to paste, operators, and with --tasks and --memory what it compiles to.`,
 		Example: `  npu inspect model.onnx --ops
   npu inspect model.onnx --shape x=1x3x224x224 --memory
@@ -95,6 +95,11 @@ func runInspect(ctx context.Context, o *inspectOptions) error {
 	}
 	if kind != "" && kind != identify.Text && kind != identify.Empty {
 		return inspectDump(ctx, o)
+	}
+	if kind != identify.Empty {
+		if is, err := inspectSMI(o); is {
+			return err
+		}
 	}
 	return problem.Damagedf("%s: not a kind of file that this program knows", o.file)
 }

@@ -106,7 +106,7 @@ func used(group, name string, p Pair, unit string) line {
 
 func (m *model) deviceLines(d *Device) []line {
 	out := []line{
-		{group: "state", name: "health", value: healthText(d)},
+		{"state", "health", healthText(d), "the source does not say"},
 		num("state", utilName(d)+" in use", d.Util, "%"),
 		num("state", "power", d.Power, "W"),
 		num("state", "temperature", d.Temp, "°C"),

@@ -58,6 +58,14 @@ func healthText(d *Device) string {
 	return d.Health
 }
 
+// healthShown is the same for a column: a dash where nobody says.
+func healthShown(d *Device) (string, theme.Role) {
+	if d.Health == "" {
+		return unknown, theme.Dim
+	}
+	return healthText(d), healthRole(d.Severity())
+}
+
 func faultText(d *Device) string { return fmt.Sprintf("%.0f faults", d.Faults.N) }
 
 // tempRole warns where chips of this family start to slow down.
@@ -141,11 +149,11 @@ func deviceColumns(s shape) []column[Device] {
 	}
 	add(column[Device]{key: "health", title: "Health", min: max(s.health, 6), left: true, drop: 0, draw: func(a cell.Area, d *Device, p *pen) {
 		sev := d.Severity()
-		text := healthText(d)
+		text, role := healthShown(d)
 		if cell.Width(text) > a.W && sev > 0 {
 			text = healthSign(sev)
 		}
-		a.Text(0, 0, healthRole(sev), cell.Cut(text, a.W, ""))
+		a.Text(0, 0, role, cell.Cut(text, a.W, ""))
 		if a.H > 1 && d.Faults.Known {
 			a.Text(0, 1, theme.Dim, faultText(d))
 		}

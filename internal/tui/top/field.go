@@ -97,6 +97,9 @@ func object[T any](b *bytes.Buffer, row *T, fields []field[T]) {
 			b.WriteByte(',')
 		}
 		v, why := plainValue(f.ref(row))
+		if f.key == "health" && v == "" {
+			v, why = nil, "the source does not say"
+		}
 		jsonPair(b, f.key, v)
 		if why != "" {
 			b.WriteByte(',')

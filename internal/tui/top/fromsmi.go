@@ -219,18 +219,23 @@ func links(l smi.Links, peers []string) []Fact {
 }
 
 func (s *SMI) processes(t *smi.Table) List[Process] {
+	seen := s.host.begin()
+	defer seen.end()
+	return processes(t, seen.fill)
+}
+
+// processes are those of a table; fill adds what the host knows of one.
+func processes(t *smi.Table, fill func(*Process)) List[Process] {
 	if !t.ProcessTable {
 		return List[Process]{Why: "this npu-smi prints no process table"}
 	}
 	var out List[Process]
-	seen := s.host.begin()
 	for _, p := range t.Processes {
 		o := Process{Source: smiName, NPU: p.NPU, Chip: Value(p.Chip), PID: p.PID, ContainerPID: Value(p.ContainerPID), Name: p.Name, Mem: Value(p.Memory),
 			Streams: Unknown("npu-smi does not report streams")}
-		seen.fill(&o)
+		fill(&o)
 		out.Rows = append(out.Rows, o)
 	}
-	seen.end()
 	return out
 }
 

@@ -65,7 +65,7 @@ type Device struct {
 	Chip       Value  // chip in the card
 	Phy, Logic Value  // physical and logical id
 	Name       string
-	Health     string // OK, Warning, Alarm, Critical, UNKNOWN, Lost
+	Health     string // OK, Warning, Alarm, Critical, UNKNOWN, Lost; empty where the source does not say
 	Bus        Text   // PCIe address
 	Power      Value  // W
 	Temp       Value  // °C
@@ -118,7 +118,7 @@ func (d *Device) Severity() int { return severity(d.Health) }
 
 func severity(health string) int {
 	switch health {
-	case "OK":
+	case "OK", "": // or nobody says
 		return 0
 	case "Alarm":
 		return 2

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"npu/internal/problem"
+	"npu/internal/smi"
 )
 
 // maxLine bounds one frame of a recording; 128 devices with 32 processes each need a fifth of it.
@@ -65,17 +66,53 @@ func OpenRecording(path string) (p *Replay, warn, err error) {
 		return nil, nil, problem.Mark(problem.Damaged, err)
 	}
 	defer f.Close()
+	if frames := openSaved(f); len(frames) > 0 {
+		return NewReplay(frames), nil, nil
+	}
 	frames, warn := ReadRecording(f)
 	if warn != nil {
 		warn = fmt.Errorf("recording %s: %w", path, warn)
 	}
 	switch {
+	case len(frames) == 0 && warn != nil && smi.ReadReport(headOf(f)).Kind != "":
+		return nil, nil, problem.Damagedf("%s is an output of npu-smi, but no table of devices: npu inspect shows it", path)
 	case len(frames) == 0 && warn != nil:
 		return nil, nil, problem.Mark(problem.Damaged, warn)
 	case len(frames) == 0:
-		return nil, nil, problem.Damagedf("recording %s: no frame in it (make one with npu top --record FILE)", path)
+		return nil, nil, problem.Damagedf("recording %s: no frame in it (make one with npu top --record FILE, or save npu-smi info)", path)
 	}
 	return NewReplay(frames), warn, nil
+}
+
+// headOf is the begin of a file.
+func headOf(f *os.File) string {
+	b := make([]byte, 64<<10)
+	n, _ := f.ReadAt(b, 0) // what there is
+	return string(b[:n])
+}
+
+// maxSaved bounds what is read of a file that may be a saved output of npu-smi.
+const maxSaved = 256 << 20
+
+// openSaved reads f if it is a saved output of npu-smi, else f is at its begin again.
+func openSaved(f *os.File) []*Frame {
+	head := make([]byte, 64)
+	n, _ := io.ReadFull(f, head)
+	st, err := f.Stat()
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil || st.Size() > maxSaved || bytes.HasPrefix(bytes.TrimLeft(head[:n], " \t\r\n"), []byte("{")) {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxSaved))
+	if err == nil {
+		if frames := Saved(string(text), st.ModTime()); len(frames) > 0 {
+			return frames
+		}
+	}
+	_, _ = f.Seek(0, io.SeekStart) // what cannot be read again is an error of the next read
+	return nil
 }
 
 // Replay is a source that plays a recording with the pauses it was made with.
