@@ -26,15 +26,14 @@ func (o *benchOptions) runReplay(ctx context.Context, chip *soc.Chip) error {
 	}
 	var first error
 	for _, path := range o.replay {
-		t, err := replay.Open(path)
+		traces, err := replay.Open(path)
 		if first == nil {
 			first = err
 		}
-		if len(t.Ops) == 0 {
-			continue
-		}
-		if err := run(t); err != nil {
-			return cmpErr(o.printReplay(list), err)
+		for _, t := range traces {
+			if err := run(t); err != nil {
+				return cmpErr(o.printReplay(list), err)
+			}
 		}
 	}
 	if len(o.replay) == 0 {
@@ -60,6 +59,9 @@ func (o *benchOptions) printReplay(list []replay.Result) error {
 			row(r.Trace, r.Policy, r.Ops, r.Streams, fmt.Sprintf("%.1f", float64(r.PeakBytes)/(1<<20)), fmt.Sprintf("%.1f", float64(r.PeakReserved)/(1<<20)), fmt.Sprintf("%.4f", r.Ratio), o.number(r.NsPerOp))
 		}
 	})
+	if err == nil {
+		err = o.notesOnce(replayNotes(list))
+	}
 	for _, r := range list {
 		if err != nil || r.AtPeak == nil {
 			continue
@@ -74,4 +76,17 @@ func (o *benchOptions) printReplay(list []replay.Result) error {
 		}
 	}
 	return err
+}
+
+// replayNotes say what of the traces was left out.
+func replayNotes(list []replay.Result) (notes []string) {
+	for _, r := range list {
+		if r.Unmatched > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %d frees of blocks that were allocated before the trace begins are left out", r.Trace, r.Unmatched))
+		}
+		if r.Strange > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %d events without a known action or size are left out", r.Trace, r.Strange))
+		}
+	}
+	return notes
 }

@@ -19,6 +19,7 @@ type Result struct {
 	Ratio        float64 `json:"reserved_ratio"` // of the two
 	NsPerOp      float64 `json:"ns_per_op"`      // wall time
 	Unmatched    int     `json:"frees_of_unknown_blocks,omitempty"`
+	Strange      int     `json:"events_not_understood,omitempty"`
 
 	AtPeak []mempool.SegmentUse `json:"-"` // the pool's segments when most was in use
 }
@@ -109,5 +110,5 @@ func (t *Trace) result(policy string) Result {
 			streams[op.Stream] = true
 		}
 	}
-	return Result{Trace: t.Name, Policy: policy, Ops: len(t.Ops), Streams: len(streams), Unmatched: t.Unmatched}
+	return Result{Trace: t.Name, Policy: policy, Ops: len(t.Ops), Streams: len(streams), Unmatched: t.Unmatched, Strange: t.Strange}
 }

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -38,11 +37,27 @@ func TestRead_formats(t *testing.T) {
 		{"zero", "a,1,0,0\n", 0, "line 1"},
 		{"cut json", `[{"action":"alloc","addr":7,"size":512},{"action":"al`, 1, "offset"},
 		{"no events", `{"segments":[]}`, 0, "no allocations"},
+		{"cut device", `{"device_traces":[[{"action":"alloc","addr":7,"size":512},{"action":"free_completed","addr":7,"size":512},{"action":"alloc","ad`, 2, "offset 124"},
+		{"cut behind", `{"device_traces":[[{"action":"alloc","addr":7,"size":512}]],"segments":[`, 1, "unexpected EOF"},
+		{"several devices", `[[{"action":"alloc","addr":7,"size":512}],null,[],[{"action":"alloc","addr":7,"size":512},{"action":"alloc","addr":9,"size":1}]]`, 3, ""},
+		{"requests only", `[{"action":"alloc","addr":7,"size":512},{"action":"free_requested","addr":7,"size":512}]`, 2, ""},
+		{"requested, not completed", `[{"action":"alloc","addr":7,"size":512},{"action":"free_requested","addr":7,"size":512},{"action":"free_completed","addr":8,"size":1}]`, 1, ""},
+		{"numbers", `[{"action":"alloc","addr":"0x7f00","size":512.0,"stream":-1},{"action":"free_completed","addr":32512,"stream":null}]`, 2, ""},
+		{"strange events", `[{"action":3,"addr":1,"size":2},{},{"action":"alloc","addr":[1],"size":2},{"action":"alloc","addr":1,"size":0},{"action":"oom","size":"?"},{"action":"alloc","addr":1,"size":2}]`, 1, ""},
+		{"mark", "\ufeff[{\"action\":\"alloc\",\"addr\":7,\"size\":512}]", 1, ""},
+		{"pickle", "\x80\x04}", 0, "pickle"},
+		{"no lists", `{"device_traces":5}`, 0, "expected a list"},
+		{"null", `{"device_traces":null}`, 0, "no allocations"},
+		{"numbers for events", `[[5]]`, 0, "expected an event"},
 		{"empty", " \n", 0, "no operations"},
 	} {
-		tr, err := Read(strings.NewReader(c.text), c.name)
-		if len(tr.Ops) != c.ops {
-			t.Errorf("%s: %d operations, want %d", c.name, len(tr.Ops), c.ops)
+		list, err := Read(strings.NewReader(c.text), c.name)
+		ops := 0
+		for _, tr := range list {
+			ops += len(tr.Ops)
+		}
+		if ops != c.ops {
+			t.Errorf("%s: %d operations, want %d", c.name, ops, c.ops)
 		}
 		switch {
 		case c.bad == "" && err != nil:
@@ -94,10 +109,11 @@ func traces(t testing.TB) map[string]string {
 // What the pool reserves at the most is at most 1.15 of what is in use, and no more than PyTorch's policy.
 func TestReplay_traces(t *testing.T) {
 	for name, path := range traces(t) {
-		tr, err := Open(path)
+		list, err := Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
+		tr := list[0]
 		ours, err := Pool(tr, chip(t), true)
 		if err != nil {
 			t.Fatal(err)
@@ -128,24 +144,34 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`[{"action":"alloc","addr":7,"size":512}]`))
 	f.Add([]byte(`{"device_traces":[[{"action":"free","addr":7}]]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		tr, err := Read(strings.NewReader(string(b)), "fuzz")
-		if tr == nil {
-			t.Fatal("no trace")
+		list, err := Read(strings.NewReader(string(b)), "fuzz")
+		if len(list) == 0 && err == nil {
+			t.Fatal("neither a trace nor an error")
 		}
-		live := map[int32]bool{}
-		for _, op := range tr.Ops {
-			if op.Kind == Sync {
-				continue
+		for _, tr := range list {
+			live := map[int32]bool{}
+			for _, op := range tr.Ops {
+				if op.Kind == Sync {
+					continue
+				}
+				if live[op.Block] == (op.Kind == Alloc) || int(op.Block) >= tr.Blocks {
+					t.Fatalf("operation %+v", op)
+				}
+				live[op.Block] = op.Kind == Alloc
 			}
-			if live[op.Block] == (op.Kind == Alloc) || int(op.Block) >= tr.Blocks {
-				t.Fatalf("operation %+v", op)
-			}
-			live[op.Block] = op.Kind == Alloc
-		}
-		if err != nil && errors.Is(err, errDone) {
-			t.Fatal(err)
 		}
 	})
+}
+
+// What a snapshot with several devices, and with events that make no sense, becomes.
+func TestRead_snapshot(t *testing.T) {
+	list, err := Read(strings.NewReader(`{"device_traces":[[{"action":"alloc","addr":7,"size":512}],[],[{"action":"alloc","addr":7,"size":512},{"action":"free_completed","addr":8},{"size":1}]],"segments":[]}`), "x.json")
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%d traces, %v", len(list), err)
+	}
+	if list[0].Name != "x.json device 0" || list[1].Name != "x.json device 2" || list[1].Unmatched != 1 || list[1].Strange != 1 {
+		t.Errorf("%+v, %+v", list[0], list[1])
+	}
 }
 
 // The rows of docs/memory.md are those that the command prints, but for their last column, the wall time.
@@ -174,10 +200,11 @@ func TestReplay_documented(t *testing.T) {
 		}
 	}
 	for _, path := range traces(t) {
-		tr, err := Open(path)
+		list, err := Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
+		tr := list[0]
 		r, err := Pool(tr, chip(t), false)
 		if err != nil {
 			t.Fatal(err)

@@ -38,26 +38,40 @@ type Trace struct {
 	Blocks int // blocks that are allocated
 	// Unmatched counts frees of blocks that were allocated before the trace begins.
 	Unmatched int
+	Strange   int // events that make no sense and are left out
 }
 
 // maxSize is the largest block that a trace may ask for.
 const maxSize = 1 << 46
 
-// Read reads a trace of any of the known formats. With an error, the operations before it are returned as well.
-func Read(in io.Reader, name string) (*Trace, error) {
+// Read reads the traces of any of the known formats; a snapshot has one for each device. With an error, the operations
+// before it are returned as well.
+func Read(in io.Reader, name string) ([]*Trace, error) {
 	r := bufio.NewReaderSize(in, 1<<16)
+	if mark, _ := r.Peek(3); string(mark) == "\xef\xbb\xbf" {
+		_, _ = r.Discard(len(mark)) // it was peeked
+	}
 	first, err := r.Peek(1)
 	for err == nil && bytes.ContainsAny(first, " \t\r\n") {
 		_, _ = r.ReadByte() // it was peeked
 		first, err = r.Peek(1)
 	}
-	if err != nil {
-		return &Trace{Name: name}, problem.Damagedf("%s: no operations; expected op,id,size,stream lines or a memory snapshot in JSON", name)
-	}
-	if first[0] == '{' || first[0] == '[' {
+	switch {
+	case err != nil:
+		return nil, problem.Damagedf("%s: no operations; expected op,id,size,stream lines or a memory snapshot in JSON", name)
+	case first[0] == '{' || first[0] == '[':
 		return readSnapshot(r, name)
+	case first[0] == 0x80: // of the protocol, in all pickles of today
+		return nil, problem.Damagedf("%s: offset 0: this is a Python pickle; save the snapshot as JSON: json.dump(torch.npu.memory._snapshot(), file)", name)
 	}
-	return readCSV(r, name)
+	t, err := readCSV(r, name)
+	if len(t.Ops) == 0 {
+		if err == nil {
+			err = problem.Damagedf("%s: no operations; expected op,id,size,stream lines", name)
+		}
+		return nil, err
+	}
+	return []*Trace{t}, err
 }
 
 // builder numbers the blocks of a trace.
@@ -150,14 +164,14 @@ func (b *builder) line(text []byte) string {
 	return ""
 }
 
-// Open reads the trace of a file. With an error, what could be read is returned as well.
-func Open(path string) (*Trace, error) {
+// Open reads the traces of a file. With an error, what could be read is returned as well.
+func Open(path string) ([]*Trace, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		if pe := (*os.PathError)(nil); errors.As(err, &pe) {
 			err = pe.Err
 		}
-		return &Trace{Name: path}, problem.Damagedf("%s: %w", path, err)
+		return nil, problem.Damagedf("%s: %w", path, err)
 	}
 	defer f.Close()
 	return Read(f, filepath.Base(path))
