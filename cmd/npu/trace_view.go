@@ -127,10 +127,18 @@ func (o *traceViewOptions) file() (timeline.File, error) {
 		f.Keep = func() string { return options.Cache.Image(o.files) }
 		f.Kept = func() { _ = options.Cache.Prune() } // a cache that is too large only takes room
 	}
-	f.Load = func(ctx context.Context, tap func([]trace.Task)) (*trace.Trace, error) {
-		options := options
-		options.Tap = tap
-		return load.Paths(ctx, o.files, options)
+	labels := sideNames(o.files)
+	for i, path := range o.files {
+		read := func(ctx context.Context, tap func([]trace.Task)) (*trace.Trace, error) {
+			options := options
+			options.Tap = tap
+			return load.Read(ctx, path, options)
+		}
+		if i == 0 {
+			f.Load, f.Side = read, labels[0]
+			continue
+		}
+		f.More = append(f.More, timeline.Side{Label: labels[i], Load: read})
 	}
 	return f, nil
 }
@@ -190,9 +198,32 @@ func (o *traceViewOptions) paint() *theme.Theme { return o.look(true) }
 
 // viewName is what the screen calls the trace.
 func viewName(files []string) string {
-	name := filepath.Base(filepath.Clean(files[0]))
-	if len(files) > 1 {
-		name += fmt.Sprintf(" and %d more", len(files)-1)
+	names := sideNames(files)
+	switch len(names) {
+	case 1:
+		return filepath.Base(filepath.Clean(files[0]))
+	case 2:
+		return names[0] + " against " + names[1]
 	}
-	return name
+	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
+}
+
+// sideNames tells traces apart: by the ends of their paths, with as many folders as that takes, and without their suffix.
+func sideNames(files []string) []string {
+	out := make([]string, len(files))
+	for deep := 1; deep < 12; deep++ {
+		seen := map[string]bool{}
+		for i, path := range files {
+			parts := strings.Split(strings.TrimSuffix(filepath.ToSlash(filepath.Clean(path)), ".npt"), "/")
+			out[i] = strings.Join(parts[max(0, len(parts)-deep):], "/")
+			seen[out[i]] = true
+		}
+		if len(seen) == len(files) {
+			return out
+		}
+	}
+	for i := range out { // one file twice
+		out[i] = fmt.Sprintf("%s (%d)", out[i], i+1)
+	}
+	return out
 }

@@ -26,12 +26,13 @@ type Saved struct {
 // SavedChunks is where the chunks of a column or table lie. Those with only zeros are left out.
 type SavedChunks struct{ There, Chunks image.Ref }
 
-// Save writes the tables of t.
+// Save writes the tables of t, without the sheets of its source, which only queries ask for.
 func (t *Trace) Save(w *image.Writer) Saved {
 	s := Saved{
 		Meta: t.Meta, Source: t.Source, Streams: t.Streams, Threads: t.Threads, Strings: image.PutText(w, t.Strings), Accounts: image.Put(w, t.Accounts),
 		Tasks: t.Tasks.n, SpanRows: t.Spans.n, Values: t.Counters.n,
 	}
+	s.Source.Sheets = nil
 	for _, c := range t.Tasks.columns() {
 		s.Columns = append(s.Columns, c.save(w))
 	}

@@ -46,6 +46,15 @@ func Traces(parts []Part) *trace.Trace {
 	return m.rec.Finish()
 }
 
+// Numbers says which device of the trace that Traces makes a device of a part becomes.
+func Numbers(parts []Part) func(part int, device uint16) uint16 {
+	if len(parts) == 1 && parts[0].Shift == 0 {
+		return func(_ int, device uint16) uint16 { return device }
+	}
+	all := devices(parts)
+	return func(part int, device uint16) uint16 { return all[deviceKey{parts[part].Group, device}].ID }
+}
+
 // deviceKey is a device as the parts of a group number it.
 type deviceKey struct {
 	group  string
@@ -57,7 +66,7 @@ func devices(parts []Part) map[deviceKey]trace.SourceDevice {
 	all := map[deviceKey]trace.SourceDevice{}
 	for i := range parts {
 		p := &parts[i]
-		for _, n := range used(p.Trace) {
+		for _, n := range Used(p.Trace) {
 			k := deviceKey{p.Group, n}
 			if _, ok := all[k]; !ok {
 				all[k] = trace.SourceDevice{ID: n, Rank: -1, Device: int(n)}
@@ -92,8 +101,8 @@ func devices(parts []Part) map[deviceKey]trace.SourceDevice {
 	return all
 }
 
-// used is the devices that occur in t.
-func used(t *trace.Trace) []uint16 {
+// Used is the devices that occur in t.
+func Used(t *trace.Trace) []uint16 {
 	seen := map[uint16]bool{}
 	for i := range t.Tasks.Len() {
 		seen[t.Tasks.Device.At(i)] = true

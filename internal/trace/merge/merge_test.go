@@ -60,7 +60,7 @@ func TestTraces_numbersOfDevices(t *testing.T) {
 		"equal and alone": {[]Part{part("a", 0, -1), part("b", 0, -1)}, []uint16{0, 1}, 0},
 	} {
 		got := Traces(tt.parts)
-		if devices := used(got); !slices.Equal(devices, tt.want) || got.Source.Ranks != tt.ranks {
+		if devices := Used(got); !slices.Equal(devices, tt.want) || got.Source.Ranks != tt.ranks {
 			t.Errorf("%s: devices %v, %d ranks", name, devices, got.Source.Ranks)
 		}
 	}

@@ -4,14 +4,14 @@ import "npu/internal/tui/keys"
 
 // bindings are the keys of the screen. Help, the bottom line and the documentation are made from them.
 type bindings struct {
-	zoomIn, zoomOut, whole, fit, zoomTo                                         keys.Binding
-	left, right, panLeft, panRight, screenLeft, screenRight, start, end, newest keys.Binding
-	up, down, pageUp, pageDown, groupUp, groupDown, first, last                 keys.Binding
-	next, prev, follow, back, longest, gap                                      keys.Binding
-	find, hit, hitBack, rng, mark, jump                                         keys.Binding
-	fold, pin, hide, showAll, colour, arrows, axis, panel                       keys.Binding
-	undo, redo, command, export, snapshot, copy, capture, help, leave, redraw   keys.Binding
-	stop, quit, interrupt                                                       keys.Binding
+	zoomIn, zoomOut, whole, fit, zoomTo                                                                        keys.Binding
+	left, right, panLeft, panRight, screenLeft, screenRight, start, end, newest                                keys.Binding
+	up, down, pageUp, pageDown, groupUp, groupDown, first, last                                                keys.Binding
+	next, prev, follow, back, longest, gap                                                                     keys.Binding
+	find, hit, hitBack, rng, mark, jump                                                                        keys.Binding
+	fold, pin, moveUp, moveDown, hide, showAll, base, operators, pipes, colour, arrows, axis, panel, panelBack keys.Binding
+	undo, redo, command, export, snapshot, copy, capture, help, leave, redraw                                  keys.Binding
+	stop, quit, interrupt                                                                                      keys.Binding
 }
 
 func newBindings() bindings {
@@ -55,14 +55,20 @@ func newBindings() bindings {
 		mark:    keys.New(find, "m x", "mark x here", "m"),
 		jump:    keys.New(find, "' x", "go to mark x", "'"),
 
-		fold:    keys.New(show, "Space", "fold, unfold the device", " "),
-		pin:     keys.New(show, "p", "pin the lane on top", "p"),
-		hide:    keys.New(show, "x X", "hide the lane, show all", "x"),
-		showAll: keys.New(show, "x X", "hide the lane, show all", "X"),
-		colour:  keys.New(show, "c", "colour by", "c"),
-		arrows:  keys.New(show, "o", "arrows of the task", "o"),
-		axis:    keys.New(show, "T", "time since start, absolute", "T"),
-		panel:   keys.New(show, "Tab", "panel: task, statistics", "tab", "shift+tab"),
+		fold:      keys.New(show, "Space", "fold, unfold the device", " "),
+		pin:       keys.New(show, "p", "pin the lane on top", "p"),
+		moveUp:    keys.New(show, "K J", "move the lane up, down", "K"),
+		moveDown:  keys.New(show, "K J", "move the lane up, down", "J"),
+		hide:      keys.New(show, "x X", "hide the lane, all as at first", "x"),
+		showAll:   keys.New(show, "x X", "hide the lane, all as at first", "X"),
+		base:      keys.New(show, "b", "shift the other sides to this task", "b"),
+		operators: keys.New(show, "B", "line operators of all sides up", "B"),
+		pipes:     keys.New(show, "P", "pipes of the engines", "P"),
+		colour:    keys.New(show, "c", "colour by", "c"),
+		arrows:    keys.New(show, "o", "arrows of the task", "o"),
+		axis:      keys.New(show, "T", "time since start, absolute", "T"),
+		panel:     keys.New(show, "Tab", "panel: statistics, flame, …", "tab"),
+		panelBack: keys.New(show, "Tab", "panel: statistics, flame, …", "shift+tab"),
 
 		undo:      keys.New(other, "u Bksp", "undo a move", "u", "backspace"),
 		redo:      keys.New(other, "Ctrl-R", "redo it", "ctrl+r"),
@@ -88,7 +94,7 @@ func (b *bindings) all() []keys.Binding {
 		b.up, b.down, b.groupUp, b.groupDown, b.pageUp, b.pageDown, b.first, b.last,
 		b.next, b.prev, b.back, b.follow, b.longest, b.gap,
 		b.find, b.hit, b.hitBack, b.rng, b.mark, b.jump,
-		b.fold, b.pin, b.hide, b.showAll, b.colour, b.arrows, b.axis, b.panel,
+		b.fold, b.pin, b.moveUp, b.moveDown, b.hide, b.showAll, b.base, b.operators, b.pipes, b.colour, b.arrows, b.axis, b.panel, b.panelBack,
 		b.undo, b.redo, b.command, b.export, b.snapshot, b.copy, b.capture, b.leave, b.help, b.redraw, b.stop, b.quit, b.interrupt,
 	}
 }

@@ -1,5 +1,7 @@
 package timeline
 
+import "slices"
+
 // laneName finds the lane of one picture in the next, which has more of the trace.
 type laneName struct {
 	kind   Kind
@@ -52,6 +54,25 @@ func (m *model) carry(old *Data) {
 	now := []view{m.view}
 	views(now)
 	m.view = now[0]
+	order := map[int][]*Lane{}
+	for _, list := range m.order {
+		var kept []*Lane
+		for _, l := range list {
+			if l = lane(l); l != nil {
+				kept = append(kept, l)
+			}
+		}
+		if len(kept) == 0 {
+			continue
+		}
+		i := kept[0].Group
+		for _, l := range m.d.Groups[i].Lanes {
+			if !slices.Contains(kept, l) {
+				kept = append(kept, l)
+			}
+		}
+		order[i] = kept
+	}
 	pinned := m.pinned[:0]
 	for _, l := range m.pinned {
 		if l = lane(l); l != nil {
@@ -72,5 +93,5 @@ func (m *model) carry(old *Data) {
 			}
 		}
 	}
-	m.pinned, m.hidden, m.folded = pinned, hidden, folded
+	m.pinned, m.hidden, m.folded, m.order = pinned, hidden, folded, order
 }

@@ -42,7 +42,7 @@ type class struct {
 }
 
 var kindClasses = []class{
-	{0, 'C', "cube"}, {1, 'V', "vector"}, {2, 'D', "copy"}, {3, 'N', "communication"}, {4, 'A', "AI CPU, host"}, {5, 'X', "mix"}, {6, 'E', "event, control"}, {7, 'W', "wait"},
+	{0, 'C', "cube"}, {1, 'V', "vector"}, {2, 'D', "copy"}, {3, 'N', "communication"}, {4, 'A', "AI CPU, host"}, {5, 'X', "mix"}, {6, 'E', "event, other"}, {7, 'W', "wait"},
 }
 
 const (

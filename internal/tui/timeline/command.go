@@ -17,69 +17,6 @@ import (
 	"npu/internal/tui/svg"
 )
 
-// commands are those of the command line, with what they take.
-var commands = []struct{ name, takes string }{
-	{"goto", "TIME, as 12.4ms"}, {"window", "FROM TO"}, {"find", "EXPRESSION"}, {"colour", "kind, type, stream, duration or wait"},
-	{"export", "FILE.npt, .json, .csv, ... or .svg"}, {"lane", "NAME"}, {"quit", ""},
-}
-
-// hint says what the prompt expects.
-func (m *model) hint() string {
-	if m.ask == askFind {
-		return fmt.Sprintf("%d names fit", len(slices.DeleteFunc(slices.Clone(m.hits), func(b bool) bool { return !b })))
-	}
-	if m.ask != askCommand {
-		return ""
-	}
-	word, _, given := strings.Cut(m.edit.String(), " ")
-	var names []string
-	for _, c := range commands {
-		if c.name == word {
-			if given && m.edit.String() != word+" " {
-				return ""
-			}
-			return c.takes
-		}
-		if strings.HasPrefix(c.name, word) {
-			names = append(names, c.name)
-		}
-	}
-	return strings.Join(names, " ")
-}
-
-// complete finishes the word of a command.
-func (m *model) complete() {
-	text := m.edit.String()
-	if m.ask != askCommand {
-		return
-	}
-	word, rest, given := strings.Cut(text, " ")
-	var all []string
-	prefix := ""
-	if !given {
-		for _, c := range commands {
-			all = append(all, c.name+" ")
-		}
-		rest = word
-	} else {
-		prefix = word + " "
-		switch word {
-		case "colour":
-			all = colourNames[:]
-		case "lane":
-			for _, l := range m.d.Lanes {
-				all = append(all, m.d.where(l))
-			}
-		}
-	}
-	for _, s := range all {
-		if strings.HasPrefix(strings.ToLower(s), strings.ToLower(rest)) {
-			m.edit.Set(prefix + s)
-			return
-		}
-	}
-}
-
 // answered does what a prompt was for.
 func (m *model) answered() tea.Cmd {
 	ask, text := m.ask, strings.TrimSpace(m.edit.String())
@@ -98,20 +35,20 @@ func (m *model) answered() tea.Cmd {
 		if word == "quit" || word == "q" {
 			return tea.Quit
 		}
-		m.run(word, strings.TrimSpace(arg))
+		return m.run(word, strings.TrimSpace(arg))
 	}
 	return nil
 }
 
 // run does a command.
-func (m *model) run(word, arg string) {
+func (m *model) run(word, arg string) tea.Cmd {
 	switch word {
 	case "":
 	case "goto":
 		at, ok := parseTime(arg)
 		if !ok {
 			m.say("goto " + arg + ": expected a time as 12.4ms or 250us")
-			return
+			return nil
 		}
 		m.goTime(m.d.Zero + at)
 	case "window":
@@ -120,7 +57,7 @@ func (m *model) run(word, arg string) {
 		b, ok2 := parseTime(to)
 		if !ok1 || !ok2 || b <= a {
 			m.say("window " + arg + ": expected two times, as 1ms 2.5ms")
-			return
+			return nil
 		}
 		m.remember()
 		m.show(m.d.Zero+a, m.d.Zero+b)
@@ -135,7 +72,7 @@ func (m *model) run(word, arg string) {
 		c, ok := ParseColour(arg)
 		if !ok {
 			m.say("colour " + arg + ": expected " + strings.Join(colourNames[:], ", "))
-			return
+			return nil
 		}
 		m.colour = c
 	case "lane":
@@ -143,16 +80,34 @@ func (m *model) run(word, arg string) {
 			if has(m.d.where(l), strings.ToLower(arg)) {
 				m.unveil(l)
 				m.stand(slices.IndexFunc(m.lines, func(x line) bool { return x.lane == l }))
-				return
+				return nil
 			}
 		}
 		m.say("no lane is called " + arg)
+	case "align":
+		how, ok := alignings[arg]
+		if !ok {
+			m.say("align " + arg + ": expected operators, task or off")
+			return nil
+		}
+		return m.align(how)
+	case "pipes":
+		m.showPipes(arg != "off")
 	case "export":
 		m.export(arg)
+	case "stats":
+		m.exportStats(arg)
+	case "follow":
+		m.follow = false
+		m.toggleFollow()
 	default:
 		m.say("there is no command " + word + "; Tab shows them")
 	}
+	return nil
 }
+
+// alignings are the words of the command align.
+var alignings = map[string]aligning{"operators": alignByOperators, "task": alignByTask, "off": alignOff}
 
 // search marks the names that fit an expression. Small letters find large ones too.
 func (m *model) search(s string) error {
@@ -178,12 +133,7 @@ func (m *model) search(s string) error {
 
 // export writes what is in sight, or the range, as a trace or as a picture. A file that exists is left alone.
 func (m *model) export(path string) {
-	if path == "" {
-		m.say("export needs a file: its suffix says what, as part.npt, part.json, part.svg")
-		return
-	}
-	if _, err := os.Lstat(path); err == nil {
-		m.say(path + " exists already; it was left alone")
+	if !m.free(path, "export needs a file: its suffix says what, as part.npt, part.json, part.svg") {
 		return
 	}
 	if strings.HasSuffix(path, ".svg") {
@@ -198,6 +148,32 @@ func (m *model) export(path string) {
 		return
 	}
 	m.say(fmt.Sprintf("wrote %s: %d tasks and %d calls in %s", path, piece.Tasks.Len(), piece.Spans.Len(), dur(to-from)))
+}
+
+// free says whether a file may be written: it has a name, and is not there yet.
+func (m *model) free(path, usage string) bool {
+	if path == "" {
+		m.say(usage)
+		return false
+	}
+	if _, err := os.Lstat(path); err == nil {
+		m.say(path + " exists already; it was left alone")
+		return false
+	}
+	return true
+}
+
+// exportStats writes the statistics of what is in sight, or of the range, as CSV.
+func (m *model) exportStats(path string) {
+	if !m.free(path, "stats needs a file, as ops.csv") {
+		return
+	}
+	m.settle()
+	if err := outfile.Write(path, func(w io.Writer) error { return m.counts.write(w, m.d) }); err != nil {
+		m.say(err.Error())
+		return
+	}
+	m.say(fmt.Sprintf("wrote %s: %d operators in %s", path, len(m.counts.Ops), dur(m.counts.To-m.counts.From)))
 }
 
 // snapshot writes the screen as it is seen, into a file that does not exist yet.

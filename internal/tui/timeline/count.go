@@ -146,3 +146,17 @@ func sum(a, b stats.Idle) stats.Idle {
 	return stats.Idle{HostNs: a.HostNs + b.HostNs, EventNs: a.EventNs + b.EventNs, EngineNs: a.EngineNs + b.EngineNs,
 		SchedulerNs: a.SchedulerNs + b.SchedulerNs, UnknownNs: a.UnknownNs + b.UnknownNs}
 }
+
+// causeTime is how long streams stood still for one cause.
+type causeTime struct {
+	name string
+	ns   int64
+}
+
+// causes is why streams stood still, the main cause first, those that were none left out.
+func (c *counts) causes() []causeTime {
+	i := c.Idle
+	all := []causeTime{{"host", i.HostNs}, {"event", i.EventNs}, {"engine", i.EngineNs}, {"scheduler", i.SchedulerNs}, {"unknown", i.UnknownNs}}
+	slices.SortStableFunc(all, func(a, b causeTime) int { return cmp.Compare(b.ns, a.ns) })
+	return slices.DeleteFunc(all, func(p causeTime) bool { return p.ns == 0 })
+}

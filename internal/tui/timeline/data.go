@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -35,12 +36,14 @@ const (
 // Lane is one line.
 type Lane struct {
 	Name   string
+	Short  string // in the column of names, below the lane that it belongs to; empty for Name
 	Kind   Kind
 	Device uint16 // of all but host threads
 	ID     uint32 // number of the thread, stream or engine
 	Group  int
 	index  *lod.Lane   // of all but counters
 	series *lod.Series // of counters
+	pipe   *pipe       // of an engine's pipe, which shares the index of its engine
 }
 
 // Group is the lanes of the host or of one device.
@@ -59,6 +62,9 @@ type Data struct {
 	From, To int64 // first start and last end
 	Zero     int64 // what times are counted from: From, but for a run whose start scrolled away
 	Note     string
+	sides    []side           // of several traces; nil of one
+	plain    *Data            // what an aligned picture was made of; else nil
+	matches  *counterparts    // where sides were compared
 	live     bool             // more of it may come
 	coarse   int              // tasks read so far, when slices stand for several tasks each; else 0
 	widest   int              // columns of the longest name of a lane
@@ -109,7 +115,7 @@ func NewData(t *trace.Trace, name string) *Data {
 		if l.Of == lanes.Engine {
 			kind = Engine
 		}
-		d.streams[n] = &Lane{Name: l.Name, Kind: kind, Device: l.Device, ID: l.ID}
+		d.streams[n] = &Lane{Name: laneTitle(l), Short: shortOverlap(l), Kind: kind, Device: l.Device, ID: l.ID}
 		work.Go(func() { d.streams[n].index = lod.Tasks(t, rows[n]) })
 		g := group(l.Device)
 		g.Lanes = append(g.Lanes, d.streams[n])
@@ -125,10 +131,11 @@ func NewData(t *trace.Trace, name string) *Data {
 		d.Groups = append(d.Groups, *devices[id])
 	}
 	for i := range d.Groups {
+		d.widest = max(d.widest, cell.Width(d.Groups[i].Name))
 		for _, l := range d.Groups[i].Lanes {
 			l.Group = i
 			d.Lanes = append(d.Lanes, l)
-			d.widest = max(d.widest, cell.Width(l.Name))
+			d.widest = max(d.widest, cell.Width(l.short()))
 		}
 	}
 	work.Wait()
@@ -144,6 +151,33 @@ func sortedKeys[V any](m map[uint16]V) []uint16 {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// firstMade is the number from which on readers number streams that have none, as those of collective operations.
+const firstMade = 1 << 30
+
+// laneTitle is the name of a lane, without a number that means nothing.
+func laneTitle(l lanes.Lane) string {
+	if rest, ok := strings.CutPrefix(l.Name, fmt.Sprintf("Stream %d ", l.ID)); ok && l.Of == lanes.Stream && l.ID >= firstMade {
+		return rest
+	}
+	return l.Name
+}
+
+// shortOverlap is what a further lane of a stream is called below its first.
+func shortOverlap(l lanes.Lane) string {
+	if l.Of == lanes.Stream && l.Sub > 0 {
+		return fmt.Sprintf("  overlap %d", l.Sub)
+	}
+	return ""
+}
+
+// short is the lane's name below others.
+func (l *Lane) short() string {
+	if l.Short != "" {
+		return l.Short
+	}
+	return l.Name
 }
 
 // deepest is how many calls within calls have a lane of their own.
@@ -168,11 +202,11 @@ func nested(t *trace.Trace, l lanes.Lane, rows []int32) []*Lane {
 	}
 	var out []*Lane
 	for n, rows := range deep {
-		name := l.Name
+		name, short := l.Name, ""
 		if n > 0 {
-			name = fmt.Sprintf("%s, depth %d", l.Name, n+1)
+			name, short = fmt.Sprintf("%s, depth %d", l.Name, n+1), fmt.Sprintf("  depth %d", n+1)
 		}
-		out = append(out, &Lane{Name: name, Kind: Host, ID: l.ID, index: lod.Calls(t, rows)})
+		out = append(out, &Lane{Name: name, Short: short, Kind: Host, ID: l.ID, index: lod.Calls(t, rows)})
 	}
 	return out
 }
@@ -198,13 +232,27 @@ func counters(t *trace.Trace) []*Lane {
 	return out
 }
 
+// worked is the first start and the last end of tasks and calls, which counters may exceed by far; else the bounds of d.
+func (d *Data) worked() (from, to int64) {
+	from, to = math.MaxInt64, math.MinInt64
+	for _, l := range d.Lanes {
+		if l.index != nil && l.index.Len() > 0 {
+			from, to = min(from, l.index.Start(0)), max(to, l.index.End(l.index.Len()-1))
+		}
+	}
+	if from >= to {
+		return d.From, d.To
+	}
+	return from, to
+}
+
 func (d *Data) bounds() {
 	from, to := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, l := range d.Lanes {
-		switch {
-		case l.index != nil && l.index.Len() > 0:
+		if l.index != nil && l.index.Len() > 0 {
 			from, to = min(from, l.index.Start(0)), max(to, l.index.End(l.index.Len()-1))
-		case l.series != nil:
+		}
+		if l.series != nil {
 			if a, b, ok := l.series.Bounds(); ok {
 				from, to = min(from, a), max(to, b)
 			}

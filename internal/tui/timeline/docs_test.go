@@ -37,6 +37,8 @@ func generated(t *testing.T, path, got string) {
 
 // The pictures in docs/timeline.md are those of "npu trace view --snapshot" of a trace that "npu trace gen" makes.
 func TestDocs_pictures(t *testing.T) {
+	other := Together([]*trace.Trace{gen.Trace(gen.Options{Tasks: 400, Streams: 2, Seed: 1}), gen.Trace(gen.Options{Tasks: 400, Streams: 2, Seed: 5})}, []string{"before", "after"}, "before against after")
+	other.link()
 	small := gen.Trace(gen.Options{Tasks: 3000, Streams: 3, Seed: 1})
 	for name, p := range map[string]struct {
 		t     *trace.Trace
@@ -45,14 +47,20 @@ func TestDocs_pictures(t *testing.T) {
 		light bool
 		by    Colour
 	}{
-		"wide":   {small, "wwwwww.....i", 132, 40, false, ByKind},
-		"small":  {small, "wwwwww...", 80, 24, false, ByType},
-		"waits":  {small, "wwwwww.....i", 110, 30, false, ByCause},
-		"light":  {small, "wwwwww....]", 110, 30, true, ByKind},
-		"search": {small, "wwwww/softmax<enter>", 110, 26, false, ByType},
+		"wide":    {small, "wwwwww.....i", 132, 40, false, ByKind},
+		"small":   {small, "wwwwww...", 80, 24, false, ByType},
+		"waits":   {small, "wwwwww.....i", 110, 30, false, ByCause},
+		"light":   {small, "wwwwww....]", 110, 30, true, ByKind},
+		"search":  {small, "wwwww/softmax<enter>", 110, 26, false, ByType},
+		"flame":   {small, "wwww{<tab><tab>", 132, 36, false, ByType},
+		"aligned": {nil, "wwwww..B", 132, 40, false, ByType},
 	} {
 		var b bytes.Buffer
-		err := Picture(&b, Finished(p.t, "small.npt"), Screen{Keys: p.keys, W: p.w, H: p.h, Colour: p.by, Theme: theme.New(theme.True, p.light, theme.Braille)})
+		d := other
+		if p.t != nil {
+			d = Finished(p.t, "small.npt")
+		}
+		err := Picture(&b, d, Screen{Keys: p.keys, W: p.w, H: p.h, Colour: p.by, Theme: theme.New(theme.True, p.light, theme.Braille)})
 		if err != nil {
 			t.Fatal(err)
 		}

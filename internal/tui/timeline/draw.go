@@ -29,7 +29,7 @@ func (m *model) plan() plan {
 	p := plan{y: 2}
 	p.names = 11
 	if m.d != nil {
-		p.names = max(min(m.d.widest+5, m.w/5, 36), p.names)
+		p.names = max(min(m.d.widest+5, m.w/4, 40), p.names)
 	}
 	p.w = max(m.w-p.names, 1)
 	switch {
@@ -98,6 +98,9 @@ func (m *model) drawHead(a cell.Area) {
 		right = fmt.Sprintf("coarse: %d tasks so far, %s", m.d.coarse, says)
 	case says != "":
 		right = says
+	}
+	if m.d.plain != nil {
+		right = "aligned, " + right
 	}
 	if n := len(m.hidden); n > 0 {
 		right = fmt.Sprintf("%d lanes hidden, ", n) + right

@@ -32,6 +32,8 @@ func (m *model) drawLines(a cell.Area, p plan) {
 		switch {
 		case l.lane == nil:
 			m.drawGroup(body, l.group)
+		case l.lane.pipe != nil:
+			m.drawPipe(body, l.lane)
 		case l.lane.series != nil:
 			m.drawCounter(body, l.lane)
 		default:
@@ -70,7 +72,7 @@ func (m *model) drawName(a cell.Area, l line, here bool) {
 		a.Text(x, 0, theme.Head, cell.Cut(text, a.W-2, more))
 		return
 	}
-	name := "  " + l.lane.Name
+	name := "  " + l.lane.short()
 	if slices.Contains(m.pinned, l.lane) {
 		name = "^ " + m.d.where(l.lane)
 	}

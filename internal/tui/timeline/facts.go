@@ -70,6 +70,11 @@ func (m *model) facts() []fact {
 	if m.at.lane.Kind == Host {
 		return m.callFacts()
 	}
+	if q := m.d.onPlain(m.at); q.ok() { // what was recorded, not where it stands beside others
+		aligned, at := m.d, m.at
+		m.d, m.at = aligned.plain, q
+		defer func() { m.d, m.at = aligned, at }()
+	}
 	d, row := m.d, m.at.lane.index.Row(m.at.at)
 	k := d.T.Tasks.At(row)
 	var out []fact
@@ -79,6 +84,7 @@ func (m *model) facts() []fact {
 		}
 	}
 	add("lasts", dur(k.End-k.Start))
+	add("against", d.against(m.at))
 	add("from", m.exact(k.Start))
 	add("to", m.exact(k.End))
 	add("kind", k.Kind.String())

@@ -8,14 +8,19 @@ func (m *model) arrange() {
 	for _, l := range m.pinned {
 		m.lines = append(m.lines, line{l.Group, l})
 	}
-	for i, g := range m.d.Groups {
+	for i := range m.d.Groups {
 		m.lines = append(m.lines, line{group: i})
 		if m.folded[i] {
 			continue
 		}
-		for _, l := range g.Lanes {
+		for _, l := range m.lanesOf(i) {
 			if !m.hidden[l] && !slices.Contains(m.pinned, l) {
 				m.lines = append(m.lines, line{i, l})
+				for _, p := range m.pipes[l] {
+					if m.piped {
+						m.lines = append(m.lines, line{i, p})
+					}
+				}
 			}
 		}
 	}
@@ -117,6 +122,7 @@ func (m *model) hideLane() {
 func (m *model) showAll() {
 	clear(m.hidden)
 	clear(m.folded)
+	clear(m.order)
 	m.arrange()
 }
 

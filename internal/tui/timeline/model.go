@@ -62,11 +62,12 @@ type model struct {
 	folded         map[int]bool
 	hidden         map[*Lane]bool
 	pinned         []*Lane
+	order          map[int][]*Lane // of the lanes of a group, where it was changed
 	colour         Colour
 	noArrows       bool
 	arrowed        bool // the frame was drawn with the arrows known
 	absolute       bool
-	statistics     bool // the panel shows them where there is room for one thing only
+	tab            tab // of the panel
 
 	marks  map[rune]int64
 	marked rune // the last mark; 0 for none
@@ -74,13 +75,14 @@ type model struct {
 	span   [2]int64 // the range, from its begin on
 	open   bool     // the range follows the cursor
 
-	find  *regexp.Regexp
-	hits  []bool // by string
-	said  string // what was searched for
-	ask   asking
-	edit  widget.Edit
-	help  bool
-	scrol int // of the help
+	find       *regexp.Regexp
+	hits       []bool // by string
+	said       string // what was searched for
+	ask        asking
+	edit       widget.Edit
+	completion completion
+	help       bool
+	scrol      int // of the help
 
 	counts  *counts
 	counted int          // what counts belongs to
@@ -95,13 +97,18 @@ type model struct {
 	clip    string // goes out with the next frame
 
 	touched     bool // a key was pressed: what it chose is carried over to the next picture of the trace
+	drag        drag
+	click       click
+	inline      bool // everything is done at once: for a frame that stays
+	piped       bool // the pipes of engines are shown
+	pipes       map[*Lane][]*Lane
 	follow      bool // of a run that goes on: its end stays in sight
 	mouseOff    bool
 	interrupted bool
 }
 
 func newModel(src Source, th *theme.Theme) *model {
-	m := &model{src: src, th: th, keys: newBindings(), dirty: true, w: 80, h: 24, folded: map[int]bool{}, hidden: map[*Lane]bool{},
+	m := &model{src: src, th: th, keys: newBindings(), dirty: true, w: 80, h: 24, folded: map[int]bool{}, order: map[int][]*Lane{}, hidden: map[*Lane]bool{},
 		marks: map[rune]int64{}, now: time.Now, colour: ByKind}
 	m.take()
 	return m
@@ -111,7 +118,7 @@ func newModel(src Source, th *theme.Theme) *model {
 func (m *model) take() {
 	d, err := m.src.Latest()
 	m.failure = err
-	if d == nil || m.d == d {
+	if d == nil || m.d != nil && m.plainData() == d {
 		return
 	}
 	old := m.d
@@ -119,7 +126,7 @@ func (m *model) take() {
 	if old != nil && (m.touched || d.live) {
 		whole := m.from <= old.From && m.to >= old.To
 		m.carry(old)
-		m.arrange()
+		m.showPipes(m.piped)
 		if m.find != nil {
 			_ = m.search(m.said)
 		}
@@ -132,7 +139,11 @@ func (m *model) take() {
 		m.cur = min(max(m.cur, m.from), m.to-1)
 		m.stand(m.here())
 	} else {
-		m.from, m.to, m.cur, m.follow = d.From, d.To, d.From, d.live
+		m.from, m.to = d.From, d.To
+		if from, to := d.worked(); (to-from)*2 < d.To-d.From { // counters began long before
+			m.show(from, to)
+		}
+		m.cur, m.follow = m.from, d.live
 		m.fold()
 		m.arrange()
 		m.stand(m.best())
@@ -252,6 +263,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			stop := func() bool { return m.latest.Load() != int64(seq) }
 			return m, func() tea.Msg { return countedNow{seq, d.count(from, to, stop)} }
 		}
+	case alignedNow:
+		m.aligned(msg)
+		m.dirty = true
+		return m, m.count()
 	case countedNow:
 		if msg.seq == m.seq && msg.c != nil {
 			m.counts, m.counted, m.dirty = msg.c, msg.seq, true

@@ -1,9 +1,7 @@
 package timeline
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"npu/internal/tui/cell"
@@ -16,18 +14,47 @@ func (m *model) drawPanel(a cell.Area, p plan) {
 	switch {
 	case p.panel < 4:
 		text := m.headline()
-		if m.statistics {
+		if m.tab != tabTask {
 			text = m.statisticsLine()
 		}
 		a.Text(0, 0, theme.Text, cell.Cut(text, a.W, more))
 	case p.both:
 		left := a.W * 11 / 20
 		m.drawTask(a.Sub(0, 0, left, a.H))
-		m.drawStatistics(a.Sub(left, 0, a.W-left, a.H))
-	case m.statistics:
-		m.drawStatistics(a)
-	default:
+		m.drawTab(a.Sub(left, 0, a.W-left, a.H))
+	case m.tab == tabTask:
 		m.drawTask(a)
+	default:
+		m.drawTab(a)
+	}
+}
+
+// tab is what the panel shows: beside the task where there is room for both, else in its place.
+type tab int
+
+const (
+	tabTask tab = iota
+	tabStatistics
+	tabFlame
+	tabTable
+	tabs
+)
+
+// turn shows the next tab. Where the task is beside, there is none for it alone.
+func (m *model) turn(n tab) {
+	if m.tab = (m.tab + n + tabs) % tabs; m.tab == tabTask && m.plan().both {
+		m.tab = (m.tab + n + tabs) % tabs
+	}
+}
+
+func (m *model) drawTab(a cell.Area) {
+	switch m.tab {
+	case tabFlame:
+		m.drawFlame(a)
+	case tabTable:
+		m.drawTable(a)
+	default:
+		m.drawStatistics(a)
 	}
 }
 
@@ -174,20 +201,14 @@ func drawOperators(a cell.Area, ops []opCount) {
 
 // drawIdle says why streams stood still, the main cause first, and returns the next free line.
 func (m *model) drawIdle(a cell.Area) int {
-	i := m.counts.Idle
-	type part struct {
-		name string
-		ns   int64
-	}
-	parts := []part{{"host", i.HostNs}, {"event", i.EventNs}, {"engine", i.EngineNs}, {"scheduler", i.SchedulerNs}, {"unknown", i.UnknownNs}}
-	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.ns, a.ns) })
 	var words []string
-	for _, p := range parts {
-		if p.ns > 0 {
-			words = append(words, p.name+" "+dur(p.ns))
-		}
+	for _, p := range m.counts.causes() {
+		words = append(words, p.name+" "+dur(p.ns))
 	}
-	if len(words) == 0 {
+	switch {
+	case m.d.plain != nil: // room for another side is no idle time
+		return widget.Say(a.Sub(1, 0, a.W-1, min(a.H, 1)), 0, 0, theme.Dim, "aligned: the times of gaps mean nothing")
+	case len(words) == 0:
 		words = []string{"never"}
 	}
 	return widget.Say(a.Sub(1, 0, a.W-1, min(a.H, 2)), 0, 0, theme.Text, "streams idle: "+strings.Join(words, ", "))

@@ -49,6 +49,10 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 	case b.snapshot.Is(k):
 		m.snapshot()
 		return nil
+	case b.base.Is(k):
+		return m.align(alignByTask)
+	case b.operators.Is(k):
+		return m.toggleAlign()
 	case b.export.Is(k):
 		m.prompt(askCommand, "export ")
 		return nil
@@ -108,15 +112,19 @@ func (m *model) actions() []action {
 		{b.jump, func() { m.prompt(askJump, "") }},
 		{b.fold, m.toggleFold},
 		{b.pin, m.togglePin},
+		{b.moveUp, func() { m.moveLane(-1) }},
+		{b.moveDown, func() { m.moveLane(1) }},
 		{b.hide, m.hideLane},
 		{b.showAll, m.showAll},
 		{b.colour, func() {
 			m.colour = (m.colour + 1) % colours
 			m.say("colour by " + colourNames[m.colour])
 		}},
+		{b.pipes, func() { m.showPipes(!m.piped) }},
 		{b.arrows, func() { m.noArrows = !m.noArrows }},
 		{b.axis, func() { m.absolute = !m.absolute }},
-		{b.panel, func() { m.statistics = !m.statistics }},
+		{b.panel, func() { m.turn(1) }},
+		{b.panelBack, func() { m.turn(-1) }},
 		{b.undo, func() { m.undo(&m.undone, &m.redone) }},
 		{b.redo, func() { m.undo(&m.redone, &m.undone) }},
 		{b.command, func() { m.prompt(askCommand, "") }},
@@ -192,7 +200,9 @@ func (m *model) typed(k tea.KeyMsg) tea.Cmd {
 	case tea.KeyEnter:
 		return m.answered()
 	case tea.KeyTab:
-		m.complete()
+		m.complete(1)
+	case tea.KeyShiftTab:
+		m.complete(-1)
 	case tea.KeyBackspace:
 		e.Back()
 	case tea.KeyDelete:

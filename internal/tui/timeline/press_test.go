@@ -1,9 +1,12 @@
 package timeline
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/csv"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,7 +46,7 @@ func TestKeys(t *testing.T) {
 		{".z", func(m *model) bool { return span(m) < 40_000 }},
 		{"vlllllllllvz", func(m *model) bool { return span(m) < 30_000 && m.ranged }},
 		{"l", func(m *model) bool { return m.cur > 21_500 && m.cur < 23_000 }},
-		{"l<left>", func(m *model) bool { return m.cur > 20_000 && m.cur < 21_200 }},
+		{"l<left>", func(m *model) bool { return m.cur > 20_000 && m.cur < 21_500 }},
 		{"wwwd", func(m *model) bool { return m.from > 19_500 && m.from < 19_700 }},
 		{"wwwda", func(m *model) bool { return m.from == 18_375 }},
 		{"wwwD", func(m *model) bool { return m.from > 25_000 }},
@@ -87,11 +90,20 @@ func TestKeys(t *testing.T) {
 		{"pp", func(m *model) bool { return len(m.pinned) == 0 }},
 		{"x", func(m *model) bool { return len(m.hidden) == 1 && len(m.lines) == 10 }},
 		{"xX", func(m *model) bool { return len(m.hidden) == 0 && len(m.lines) == 11 }},
+		{"J", func(m *model) bool { return m.lines[6].lane == m.at.lane && m.lines[5].lane.Name == "Stream 2" }},
+		{"JKK", func(m *model) bool { return m.lines[4].lane == m.at.lane && m.here() == 4 }},
+		{"KKK", func(m *model) bool { return m.lines[4].lane == m.at.lane && strings.Contains(m.message, "at its end") }},
+		{"JX", func(m *model) bool { return m.lines[5].lane == m.at.lane }},
+		{"pK", func(m *model) bool { return len(m.pinned) == 1 && strings.Contains(m.message, "at its end") }},
+		{"<tab><tab>", func(m *model) bool {
+			return m.tab == tabFlame && strings.Contains(m.View(), "▏Conv2D") && strings.Contains(m.View(), "▏95%")
+		}},
+		{"<tab><tab><tab>", func(m *model) bool { return m.tab == tabTable && strings.Contains(m.View(), "idle before") }},
 		{"c", func(m *model) bool { return m.colour == ByType }},
 		{"ccccc", func(m *model) bool { return m.colour == ByKind }},
 		{"o", func(m *model) bool { return m.noArrows }},
 		{"T", func(m *model) bool { return m.exact(m.cur) == "21000" }},
-		{"<tab>", func(m *model) bool { return m.statistics }},
+		{"<tab>", func(m *model) bool { return m.tab == tabStatistics && strings.Contains(m.View(), "operator") }},
 		{"wwu", func(m *model) bool { return span(m) == 49_500 }},
 		{"ww<backspace><backspace>", func(m *model) bool { return span(m) == 99_000 }},
 		{"wwuu<ctrl+r>", func(m *model) bool { return span(m) == 49_500 }},
@@ -104,6 +116,11 @@ func TestKeys(t *testing.T) {
 		{":colour ty<tab>", func(m *model) bool { return m.edit.String() == "colour type" }},
 		{":lane dma<enter>", func(m *model) bool { return m.at.lane.Name == "DMA" }},
 		{":find fc<enter>", func(m *model) bool { return on(m) == "Stream 2:fc" }},
+		{":colour <tab><tab>", func(m *model) bool { return m.edit.String() == "colour type" }},
+		{":find Co<tab>", func(m *model) bool { return m.edit.String() == "find Conv2D" }},
+		{":export x<tab><tab>", func(m *model) bool { return m.edit.String() == "export x.json" }},
+		{":stats<enter>", func(m *model) bool { return strings.Contains(m.message, "needs a file") }},
+		{":follow<enter>", func(m *model) bool { return strings.Contains(m.message, "complete") }},
 		{":nonsense<enter>", func(m *model) bool { return strings.Contains(m.message, "no command nonsense") }},
 		{"e", func(m *model) bool { return m.ask == askCommand && m.edit.String() == "export " }},
 		{"%", func(m *model) bool { return m.mouseOff }},
@@ -137,7 +154,7 @@ func TestBindings(t *testing.T) {
 	m := screen(t, job(), theme.None, theme.Braille, 80, 24, "")
 	bound := map[string]bool{}
 	for _, a := range append(m.actions(), action{Binding: b.quit}, action{Binding: b.interrupt}, action{Binding: b.redraw}, action{Binding: b.stop},
-		action{Binding: b.help}, action{Binding: b.leave}, action{Binding: b.copy}, action{Binding: b.export}, action{Binding: b.snapshot}, action{Binding: b.capture}) {
+		action{Binding: b.help}, action{Binding: b.leave}, action{Binding: b.copy}, action{Binding: b.export}, action{Binding: b.snapshot}, action{Binding: b.capture}, action{Binding: b.base}, action{Binding: b.operators}) {
 		bound[a.Keys()[0]] = true
 	}
 	for _, k := range b.all() {
@@ -194,25 +211,76 @@ func TestExport(t *testing.T) {
 	if b, err := os.ReadFile("part.svg"); err != nil || !strings.HasPrefix(string(b), "<svg") {
 		t.Error(err)
 	}
+	press(t, m, ":stats ops.csv<enter>")
+	b, err := os.ReadFile("ops.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil || !slices.Equal(rows[1], []string{"operator", "Conv2D", "20000", "63000", "1", "30000", "30000", "30000"}) {
+		t.Errorf("%v, %v", rows, err)
+	}
 	if all, _ := filepath.Glob("npu-trace-*.svg"); len(all) != 1 {
 		t.Error(all)
 	}
 }
 
-// The wheel zooms at the pointer, a click puts the cursor there.
+// The wheel goes over lanes and, with Ctrl, zooms at the pointer; dragging moves time, takes a range, and moves lanes; a click
+// puts the cursor there, two fit what is there.
 func TestMouse(t *testing.T) {
 	m := screen(t, job(), theme.None, theme.Braille, 100, 30, "")
 	p := m.plan()
 	x := p.names + p.w/2
-	m.Update(tea.MouseMsg{X: x, Y: 5, Button: tea.MouseButtonWheelUp, Action: tea.MouseActionPress})
+	send := func(x, y int, b tea.MouseButton, a tea.MouseAction, mod func(*tea.MouseMsg)) {
+		e := tea.MouseMsg{X: x, Y: y, Button: b, Action: a}
+		if mod != nil {
+			mod(&e)
+		}
+		m.Update(e)
+	}
+	const left, press, motion, release = tea.MouseButtonLeft, tea.MouseActionPress, tea.MouseActionMotion, tea.MouseActionRelease
+	ctrl := func(e *tea.MouseMsg) { e.Ctrl = true }
+	send(x, 5, tea.MouseButtonWheelUp, press, ctrl)
 	if mid := m.from + (m.to-m.from)/2; m.to-m.from > 70_000 || mid < 45_000 || mid > 55_000 {
-		t.Error(m.from, m.to)
+		t.Error("zoom:", m.from, m.to)
 	}
-	m.Update(tea.MouseMsg{X: x, Y: 5, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress})
-	m.Update(tea.MouseMsg{X: p.names + 30, Y: p.y + 5, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress})
-	if on(m) != "Stream 1 计算流:conv1" {
-		t.Error(on(m))
+	from := m.from
+	send(x, 5, left, press, nil)
+	send(x-10, 5, left, motion, nil)
+	send(x-20, 5, left, motion, nil)
+	send(x-20, 5, left, release, nil)
+	if by, want := m.from-from, (m.to-m.from)*20/int64(p.w); by < want-2 || by > want+2 {
+		t.Errorf("dragged by %d ns, expected %d", by, want)
 	}
+	m.undo(&m.undone, &m.redone)
+	if m.from != from {
+		t.Error("undone:", m.from, from)
+	}
+	m.whole()
+	at := m.here()
+	send(x, 5, tea.MouseButtonWheelDown, press, nil)
+	if m.here() != at+1 {
+		t.Error("the wheel does not go to the next lane")
+	}
+	for range 2 {
+		send(p.names+30, p.y+5, left, press, nil)
+		send(p.names+30, p.y+5, left, release, nil)
+	}
+	if on(m) != "Stream 1 计算流:conv1" || m.to-m.from > 40_000 {
+		t.Error("clicked twice:", on(m), m.from, m.to)
+	}
+	send(p.names+10, 1, left, press, nil)
+	send(p.names+20, 1, left, motion, nil)
+	send(p.names+20, 1, left, release, nil)
+	if from, to := m.measured(); !m.ranged || m.open || to-from < 9*(m.to-m.from)/int64(p.w) {
+		t.Error("range:", m.ranged, m.open, from, to)
+	}
+	send(2, p.y+4, left, press, nil)
+	send(2, p.y+6, left, release, nil)
+	if names := []string{m.lines[4].lane.Name, m.lines[5].lane.Name, m.lines[6].lane.Name}; !slices.Equal(names, []string{"Stream 1 计算流", "Stream 2", "Stream 0 copy"}) {
+		t.Error("lanes after one was dragged:", names)
+	}
+	fits(t, m.View(), 100, 30)
 }
 
 // Letters that arrive in one read each count.

@@ -17,7 +17,7 @@ import (
 )
 
 // savedVersion changes when lanes are made in another way of the same trace.
-const savedVersion = 1
+const savedVersion = 2
 
 // leastSaved is how many rows a trace needs to be worth an image: smaller ones are laid out in less time than anyone notices.
 const leastSaved = 100_000
@@ -32,10 +32,12 @@ type saved struct {
 	Ranks    []trace.StringID
 	Arrows   flow.Saved
 	Counts   *counts
+	Sides    []side
 }
 
 type savedLane struct {
 	Name   string
+	Short  string
 	Kind   Kind
 	Device uint16
 	ID     uint32
@@ -63,12 +65,12 @@ func (d *Data) save(ctx context.Context, path string) error {
 	}
 	return outfile.Write(path, func(out io.Writer) error {
 		w := image.NewWriter(&patient{ctx, out})
-		s := saved{From: d.From, To: d.To, Ranks: d.ranks, Counts: d.all()}
+		s := saved{From: d.From, To: d.To, Ranks: d.ranks, Counts: d.all(), Sides: d.sides}
 		for _, g := range d.Groups {
 			s.Groups = append(s.Groups, g.Name)
 		}
 		for _, l := range d.Lanes { // what the first frame needs lies in front
-			sl := savedLane{Name: l.Name, Kind: l.Kind, Device: l.Device, ID: l.ID, Group: l.Group, Layout: -1}
+			sl := savedLane{Name: l.Name, Short: l.Short, Kind: l.Kind, Device: l.Device, ID: l.ID, Group: l.Group, Layout: -1}
 			if l.series != nil {
 				sl.Series = l.series.Save(w)
 			} else {
@@ -109,7 +111,7 @@ func loadSaved(path, name string) (*Data, *image.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &Data{Name: name, From: s.From, To: s.To, Zero: s.From, ranks: s.Ranks, counted: s.Counts}
+	d := &Data{Name: name, From: s.From, To: s.To, Zero: s.From, ranks: s.Ranks, counted: s.Counts, sides: s.Sides}
 	if d.T, err = trace.Load(f, s.Trace); err != nil {
 		return nil, nil, err
 	}
@@ -124,9 +126,10 @@ func loadSaved(path, name string) (*Data, *image.File, error) {
 	d.streams, d.calls = make([]*Lane, len(d.layout.Lanes)), make([][]*Lane, len(d.layout.Lanes))
 	for _, g := range s.Groups {
 		d.Groups = append(d.Groups, Group{Name: g})
+		d.widest = max(d.widest, cell.Width(g))
 	}
 	for _, sl := range s.Lanes {
-		l := &Lane{Name: sl.Name, Kind: sl.Kind, Device: sl.Device, ID: sl.ID, Group: sl.Group}
+		l := &Lane{Name: sl.Name, Short: sl.Short, Kind: sl.Kind, Device: sl.Device, ID: sl.ID, Group: sl.Group}
 		if sl.Group < 0 || sl.Group >= len(d.Groups) || sl.Layout >= len(d.layout.Lanes) {
 			return nil, nil, image.ErrDamaged
 		}
@@ -145,7 +148,7 @@ func loadSaved(path, name string) (*Data, *image.File, error) {
 		}
 		g := &d.Groups[sl.Group]
 		g.Lanes, d.Lanes = append(g.Lanes, l), append(d.Lanes, l)
-		d.widest = max(d.widest, cell.Width(l.Name))
+		d.widest = max(d.widest, cell.Width(l.short()))
 	}
 	d.rankPlaces()
 	now := time.Now()

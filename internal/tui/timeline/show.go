@@ -65,7 +65,7 @@ func (s still) Close()                 {}
 // Frame is the screen as text after o.Keys were pressed.
 func Frame(d *Data, o Screen) (string, error) {
 	m := newModel(still{d}, o.Theme)
-	m.w, m.h, m.colour = o.W, o.H, o.Colour
+	m.w, m.h, m.colour, m.inline = o.W, o.H, o.Colour, true
 	m.resolve()
 	keys, err := parseKeys(o.Keys)
 	if err != nil {

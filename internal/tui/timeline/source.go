@@ -21,10 +21,18 @@ type Source interface {
 // gives rows to tap before they are stored.
 type Load func(ctx context.Context, tap func(rows []trace.Task)) (*trace.Trace, error)
 
+// Side is one of several traces.
+type Side struct {
+	Label string
+	Load  Load
+}
+
 // File is a trace to show, and where its layout is kept for the next time.
 type File struct {
 	Name string
 	Load Load
+	More []Side // further traces, to hold against the first; it is then Side 0, with this label
+	Side string
 	Keep func() string // path of the image, called once it is wanted; nil or an empty path for none
 	Kept func()        // called when the image was written; may be nil
 }
@@ -41,11 +49,44 @@ func Read(ctx context.Context, f File) (*Data, error) {
 	if d, img, err := loadSaved(f.keep(), f.Name); err == nil && img.Check(ctx) == nil {
 		return d, nil
 	}
-	t, err := f.Load(ctx, nil)
-	if t == nil || ctx.Err() != nil {
+	d, err := f.lay(ctx, nil)
+	if d == nil || ctx.Err() != nil {
 		return nil, errors.Join(err, ctx.Err())
 	}
-	d := Finished(t, f.Name)
+	d.link()
+	return d, err
+}
+
+// lay reads and lays out all traces of f. What could be read of damaged ones comes with the error.
+func (f *File) lay(ctx context.Context, tap func(rows []trace.Task)) (*Data, error) {
+	if len(f.More) > 0 {
+		tap = nil
+	}
+	var list []*trace.Trace
+	var labels []string
+	var errs []error
+	for _, s := range append([]Side{{f.Side, f.Load}}, f.More...) {
+		t, err := s.Load(ctx, tap)
+		if errs = append(errs, err); t != nil {
+			list, labels = append(list, t), append(labels, s.Label)
+		}
+		if ctx.Err() != nil {
+			return nil, errors.Join(errs...)
+		}
+	}
+	err := errors.Join(errs...)
+	if len(errs) == 1 {
+		err = errs[0]
+	}
+	var d *Data
+	switch len(list) {
+	case 0:
+		return nil, err
+	case 1:
+		d = NewData(list[0], f.Name)
+	default:
+		d = Together(list, labels, f.Name)
+	}
 	if err != nil {
 		d.Note = err.Error()
 	}
@@ -97,20 +138,15 @@ type file struct {
 func (s *file) read(ctx context.Context) {
 	s.set(nil, nil, "reading "+s.Name)
 	c := newCoarse(s.Name, func(d *Data) { s.set(d, nil, "reading "+s.Name) })
-	t, err := s.Load(ctx, c.add)
-	if t == nil || ctx.Err() != nil {
+	d, err := s.lay(ctx, c.add)
+	if d == nil || ctx.Err() != nil {
 		s.set(nil, errors.Join(err, ctx.Err()), "")
 		return
-	}
-	s.set(nil, nil, "laying out "+s.Name)
-	d := NewData(t, s.Name)
-	if err != nil {
-		d.Note = err.Error()
 	}
 	s.set(d, err, "finding who waited for whom")
 	d.link()
 	s.set(d, err, "")
-	if s.path != "" && err == nil && t.Tasks.Len()+t.Spans.Len() >= leastSaved && d.save(ctx, s.path) == nil && s.Kept != nil {
+	if s.path != "" && err == nil && d.T.Tasks.Len()+d.T.Spans.Len() >= leastSaved && d.save(ctx, s.path) == nil && s.Kept != nil {
 		s.Kept()
 	}
 }

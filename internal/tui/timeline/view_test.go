@@ -58,7 +58,7 @@ func screen(t testing.TB, tr *trace.Trace, p theme.Profile, g theme.Glyphs, w, h
 	d := NewData(tr, "job.npt")
 	d.link()
 	m := newModel(still{d}, theme.New(p, false, g))
-	m.w, m.h = w, h
+	m.w, m.h, m.inline = w, h, true
 	m.resolve()
 	press(t, m, keys)
 	return m
@@ -147,15 +147,25 @@ func TestView_parts(t *testing.T) {
 
 // No screen and no keys break anything.
 func TestView_any(t *testing.T) {
-	traces := []*trace.Trace{job(), gen.Trace(gen.Options{Tasks: 300, Devices: 2}), trace.NewRecorder().Finish()}
-	all := []rune("ws0fzhladADjk{}gG.,[]tinNvmpxXcoTu:/'? \t\r\x1b+-12ab")
+	traces := []func() *Data{
+		func() *Data { return NewData(job(), "x.npt") }, func() *Data { return NewData(gen.Trace(gen.Options{Tasks: 300, Devices: 2}), "x.npt") },
+		func() *Data { return NewData(trace.NewRecorder().Finish(), "x.npt") }, func() *Data { return pairOf(t) },
+	}
+	all := []rune("ws0fzhladADjk{}gG.,[]tinNvmpxXcoTuFKJbBP:/'? \t\r\x1b+-12ab\x00\x01")
 	rapid.Check(t, func(rt *rapid.T) {
 		w, h := rapid.IntRange(1, 250).Draw(rt, "w"), rapid.IntRange(1, 80).Draw(rt, "h")
-		m := newModel(still{NewData(rapid.SampledFrom(traces).Draw(rt, "trace"), "x.npt")}, theme.New(rapid.SampledFrom([]theme.Profile{theme.None, theme.True}).Draw(rt, "colours"), false, theme.Braille))
+		m := newModel(still{rapid.SampledFrom(traces).Draw(rt, "trace")()}, theme.New(rapid.SampledFrom([]theme.Profile{theme.None, theme.True}).Draw(rt, "colours"), false, theme.Braille))
+		m.inline = true
 		m.Update(tea.WindowSizeMsg{Width: w, Height: h})
 		for _, r := range rapid.SliceOfN(rapid.SampledFrom(all), 0, 30).Draw(rt, "keys") {
 			k := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}
 			switch r {
+			case '\x00', '\x01': // the mouse, anywhere
+				m.Update(tea.MouseMsg{X: rapid.IntRange(0, w).Draw(rt, "x"), Y: rapid.IntRange(0, h).Draw(rt, "y"), Shift: rapid.Bool().Draw(rt, "shift"), Ctrl: rapid.Bool().Draw(rt, "ctrl"),
+					Button: rapid.SampledFrom([]tea.MouseButton{tea.MouseButtonLeft, tea.MouseButtonRight, tea.MouseButtonWheelUp, tea.MouseButtonWheelDown}).Draw(rt, "button"),
+					Action: rapid.SampledFrom([]tea.MouseAction{tea.MouseActionPress, tea.MouseActionMotion, tea.MouseActionRelease}).Draw(rt, "action")})
+				fits(rt, m.View(), w, h)
+				continue
 			case '\t':
 				k = tea.KeyMsg{Type: tea.KeyTab}
 			case '\r':

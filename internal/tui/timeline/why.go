@@ -31,8 +31,29 @@ func (m *model) gapHere() (gap, bool) {
 	return g, true
 }
 
-// whyGap explains a gap in sentences, the answer first.
+// whyGap explains a gap in sentences, the answer first. Of an aligned picture it tells the gap that was recorded from the room
+// that the other sides need.
 func (m *model) whyGap(l *Lane, g gap) []string {
+	d := m.d
+	if r := d.onPlain(g.next); r.ok() {
+		real := r.lane.index.Gap(r.at)
+		m.d = d.plain
+		out := m.whyRecordedGap(r.lane, gap{d.plain.startOf(r) - real, d.plain.startOf(r), r})
+		m.d = d
+		if room := g.to - g.from - real; room > 0 && real == 0 {
+			return []string{fmt.Sprintf("Aligned: %s of room for a side that takes longer; nothing was idle here.", dur(room))}
+		} else if room > 0 {
+			out = append(out, fmt.Sprintf("Aligned: %s more is room for a side that takes longer.", dur(room)))
+		}
+		return out
+	}
+	return m.whyRecordedGap(l, g)
+}
+
+// startOf is the start of a row.
+func (d *Data) startOf(r ref) int64 { return r.lane.index.Start(r.at) }
+
+func (m *model) whyRecordedGap(l *Lane, g gap) []string {
 	d := m.d
 	if !g.next.ok() {
 		if l.Kind == Host {
@@ -58,6 +79,12 @@ func (m *model) whyGap(l *Lane, g gap) []string {
 // whyLate explains why a task did not start when its stream was free.
 func (m *model) whyLate(r ref) []string {
 	d := m.d
+	if q := d.onPlain(r); q.ok() { // waiting is that which was recorded
+		aligned := d
+		m.d = d.plain
+		defer func() { m.d = aligned }()
+		d, r = d.plain, q
+	}
 	row := r.lane.index.Row(r.at)
 	idle := d.waited(r)
 	s := d.task(row, false)
