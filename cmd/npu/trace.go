@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -72,6 +73,7 @@ func (o *traceInput) read(ctx context.Context, paths []string, show func(*trace.
 	if o.align != nil {
 		options.Align, options.Mode = true, *o.align
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(35)) // traces are large and live long: less room for garbage
 	t, damage := load.Paths(ctx, paths, options)
 	if t == nil || ctx.Err() != nil {
 		return damage

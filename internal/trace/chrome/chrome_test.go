@@ -281,3 +281,37 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 	b.ReportMetric(float64(out.n)/n, "B/task")
 }
+
+// The partner is encoding/json, given the same events ready made.
+func BenchmarkWrite_encodingJSON(b *testing.B) {
+	type event struct {
+		Name string         `json:"name"`
+		Cat  string         `json:"cat,omitempty"`
+		Ph   string         `json:"ph"`
+		Ts   json.Number    `json:"ts,omitempty"`
+		Dur  json.Number    `json:"dur,omitempty"`
+		Pid  int            `json:"pid"`
+		Tid  int            `json:"tid"`
+		ID   any            `json:"id,omitempty"`
+		Args map[string]any `json:"args,omitempty"`
+	}
+	tr := gen.Trace(gen.Options{Tasks: 20_000, Streams: 8})
+	var text bytes.Buffer
+	if err := Write(&text, tr); err != nil {
+		b.Fatal(err)
+	}
+	var file struct{ TraceEvents []event }
+	if err := json.Unmarshal(text.Bytes(), &file); err != nil {
+		b.Fatal(err)
+	}
+	var out discard
+	b.ResetTimer()
+	for b.Loop() {
+		out.n = 0
+		e := json.NewEncoder(&out)
+		for i := range file.TraceEvents {
+			e.Encode(&file.TraceEvents[i])
+		}
+	}
+	b.ReportMetric(float64(tr.Tasks.Len())*float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
+}

@@ -16,7 +16,10 @@ type deviceSum struct {
 	engines             cover
 	compute, comm, both cover
 	shared              int64 // time of both kernels and collective operations
-	covered             int64 // time of either
+
+	kernels, copies cover // without parts
+	copied          int64 // time of both
+	covered         int64 // time of either
 }
 
 // add counts a task.
@@ -26,6 +29,12 @@ func (d *deviceSum) add(k *trace.Task) {
 		d.from, d.some = k.Start, true
 	}
 	d.to = max(d.to, k.End)
+	switch {
+	case IsCopy(k):
+		d.copied += d.kernels.shared(d.copies.add(k.Start, k.End))
+	case IsKernel(k):
+		d.copied += d.copies.shared(d.kernels.add(k.Start, k.End))
+	}
 	if occupies(k) {
 		d.BusyNs += k.End - k.Start
 		d.UnionNs += d.engines.add(k.Start, k.End).length()

@@ -155,12 +155,22 @@ func counterStats(t *trace.Trace) []CounterStat {
 		device uint16
 	}
 	sums := map[key]*CounterStat{}
+	var recent [64]struct {
+		key key
+		sum *CounterStat
+	}
 	for _, c := range t.Counters.All() {
-		s := sums[key{c.Name, c.Device}]
-		if s == nil {
-			s = &CounterStat{Device: c.Device, Name: t.String(c.Name), Min: c.Value, Max: c.Value}
-			sums[key{c.Name, c.Device}] = s
+		k := key{c.Name, c.Device}
+		r := &recent[(uint32(c.Name)^uint32(c.Device)<<2)%uint32(len(recent))]
+		if r.sum == nil || r.key != k {
+			s := sums[k]
+			if s == nil {
+				s = &CounterStat{Device: c.Device, Name: t.String(c.Name), Min: c.Value, Max: c.Value}
+				sums[k] = s
+			}
+			r.key, r.sum = k, s
 		}
+		s := r.sum
 		s.Samples++
 		s.Min, s.Max, s.Last = min(s.Min, c.Value), max(s.Max, c.Value), c.Value
 		s.Mean += (c.Value - s.Mean) / float64(s.Samples)

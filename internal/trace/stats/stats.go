@@ -94,6 +94,7 @@ func New(t *trace.Trace) Stats {
 		ranks[d.ID] = d.Rank
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.devices)) {
+		out.CopyComputeNs += c.devices[id].copied
 		d := c.devices[id].finish()
 		if rank, ok := ranks[id]; ok && rank >= 0 {
 			d.Rank = &rank
@@ -102,7 +103,6 @@ func New(t *trace.Trace) Stats {
 		out.BusyNs += d.BusyNs
 		out.UnionNs += d.UnionNs
 	}
-	out.CopyComputeNs = Overlap(t, IsCopy, IsKernel)
 	totals(t, &out)
 	return out
 }
@@ -115,6 +115,7 @@ type collector struct {
 	devices          map[uint16]*deviceSum
 	stream           *streamSum
 	device           *deviceSum
+	recent           [64]*streamSum
 }
 
 func (c *collector) add(k *trace.Task) {
@@ -137,10 +138,16 @@ func (c *collector) add(k *trace.Task) {
 	}
 	if s := c.stream; s == nil || s.Stream.Stream != k.Stream || s.Stream.Device != k.Device {
 		key := streamKey{k.Device, k.Stream}
-		if c.stream = c.streams[key]; c.stream == nil {
-			c.stream = &streamSum{Stream: Stream{Device: k.Device, Stream: k.Stream}}
-			c.streams[key] = c.stream
+		recent := &c.recent[(k.Stream^uint32(k.Device)<<3)%uint32(len(c.recent))]
+		if *recent == nil || (*recent).Stream.Stream != k.Stream || (*recent).Stream.Device != k.Device {
+			s := c.streams[key]
+			if s == nil {
+				s = &streamSum{Stream: Stream{Device: k.Device, Stream: k.Stream}}
+				c.streams[key] = s
+			}
+			*recent = s
 		}
+		c.stream = *recent
 	}
 	c.stream.add(k)
 	c.device.add(k)

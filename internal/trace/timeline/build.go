@@ -25,6 +25,10 @@ type builder struct {
 	tracks    map[string]*track
 	names     map[string]trace.StringID // by text as it stands in the file
 
+	word       []byte // task type of the task before
+	wordKind   trace.Kind
+	wordEngine trace.Engine
+
 	recent [16]seen
 	key    []byte
 
@@ -39,9 +43,9 @@ type builder struct {
 	threads uint16
 	phases  [128]int64
 
-	calls      map[int64]call  // by connection: the call that submitted
-	spans      chunks[pending] // calls that may have submitted a task
-	tasks      chunks[queued]  // tasks that wait for their calls
+	calls      *callTable         // by connection: the call that submitted
+	joined     bool               // some task names its call
+	tasks      chunks[trace.Task] // of this program's own traces: tasks that wait for their calls
 	stacks     map[*track][]opened
 	submitters map[submitted]uint16 // threads, in traces of this program
 	async      map[string]opened
@@ -58,16 +62,6 @@ type call struct {
 	thread       uint16
 	linked       bool
 	stream, task uint32
-}
-
-type pending struct {
-	trace.Span
-	connection int64
-}
-
-type queued struct {
-	trace.Task
-	connection int64
 }
 
 // opened is the begin of a slice whose end comes as an event of its own.
@@ -219,10 +213,8 @@ func (b *builder) slice(t *track, e *event, start, end int64) {
 func (b *builder) span(t *track, s trace.Span, connection int64) {
 	s.Thread, s.Device, s.Task = t.thread, t.process.device, trace.NoTask
 	if connection > 0 {
-		if _, ok := b.calls[connection]; !ok {
-			b.calls[connection] = call{start: s.Start, end: s.End, thread: s.Thread}
-			b.spans.add(pending{s, connection})
-			return
+		if b.calls.add(connection, call{start: s.Start, end: s.End, thread: s.Thread}) {
+			s.Stream, s.Task, s.Code = uint32(connection), uint32(connection>>32), unlinked
 		}
 	}
 	if b.batches.spans = append(b.batches.spans, s); len(b.batches.spans) == 1024 {
@@ -307,12 +299,6 @@ func counterUnit(args []byte) []byte {
 func (b *builder) finish() {
 	b.rec.Spans(b.batches.spans)
 	b.link()
-	b.spans.drain(func(p *pending) {
-		if c := b.calls[p.connection]; c.linked {
-			p.Stream, p.Task = c.stream, c.task
-		}
-		b.rec.Spans([]trace.Span{p.Span})
-	})
 	left := len(b.async)
 	for _, stack := range b.stacks {
 		left += len(stack)

@@ -123,10 +123,9 @@ func (b *builder) task(t *track, e *event, start, end int64) {
 	if a.model > 0 && a.model < math.MaxUint32 {
 		k.Model = uint32(a.model)
 	}
-	kind := plain(a.kind)
-	k.Kind, k.Engine = b.words.Kind(kind)
+	k.Kind, k.Engine = b.kind(a.kind)
 	if k.Kind == trace.Other {
-		k.Op = b.rec.Intern(kind)
+		k.Op = b.rec.Intern(plain(a.kind))
 	}
 	if !bytes.Equal(e.name, a.kind) {
 		k.Name = b.intern(e.name)
@@ -135,7 +134,19 @@ func (b *builder) task(t *track, e *event, start, end int64) {
 		k.Acct = b.rec.AddAccount(trace.Account{Total: a.cycles})
 	}
 	b.detail(&k, e)
-	b.tasks.add(queued{k, a.connection})
+	if a.connection > 0 {
+		k.Event, k.Gen, b.joined = uint32(a.connection), uint32(a.connection>>32), true // until link
+	}
+	b.push(k)
+}
+
+// kind is what a task type says; most are that of the task before.
+func (b *builder) kind(word []byte) (trace.Kind, trace.Engine) {
+	if !bytes.Equal(word, b.word) || b.word == nil {
+		b.word = append(b.word[:0], word...)
+		b.wordKind, b.wordEngine = b.words.Kind(plain(word))
+	}
+	return b.wordKind, b.wordEngine
 }
 
 // detail adds what another file says of the task.
@@ -188,21 +199,45 @@ func (b *builder) push(k trace.Task) {
 	}
 }
 
-// link joins the tasks with the calls that submitted them, and records them.
+// link joins the tasks with the calls that submitted them.
 func (b *builder) link() {
-	b.tasks.drain(func(q *queued) {
-		if b.own {
-			q.Thread = b.submitters[submitted{q.Device, q.Stream, q.Task.Task}]
-		} else if c, ok := b.calls[q.connection]; ok && q.connection > 0 && c.start <= q.Start {
-			q.Submit, q.Thread = min(c.end, q.Start), c.thread
-			q.Flags &^= trace.FlagNoSubmit
-			if !c.linked {
-				c.linked, c.stream, c.task = true, q.Stream, q.Task.Task
-				b.calls[q.connection] = c
-			}
-		}
-		b.push(q.Task)
-	})
+	if b.own {
+		b.tasks.drain(func(k *trace.Task) {
+			k.Thread = b.submitters[submitted{k.Device, k.Stream, k.Task}]
+			b.push(*k)
+		})
+	}
 	b.rec.Tasks(b.batches.tasks)
 	b.batches.tasks = nil
+	if b.own || b.calls.n == 0 && !b.joined {
+		return
+	}
+	b.rec.Amend(func(k *trace.Task) {
+		if k.Event == 0 && k.Gen == 0 {
+			return
+		}
+		c := b.calls.find(int64(k.Gen)<<32 | int64(k.Event))
+		if k.Event, k.Gen = 0, 0; c == nil || c.start > k.Start {
+			return
+		}
+		k.Submit, k.Thread = min(c.end, k.Start), c.thread
+		k.Flags &^= trace.FlagNoSubmit
+		if !c.linked {
+			c.linked, c.stream, c.task = true, k.Stream, k.Task
+		}
+	})
+	b.rec.AmendSpans(func(s *trace.Span) {
+		if s.Code != unlinked {
+			return
+		}
+		c := b.calls.find(int64(s.Task)<<32 | int64(s.Stream))
+		if s.Stream, s.Task, s.Code = 0, trace.NoTask, 0; c != nil && c.linked {
+			s.Stream, s.Task = c.stream, c.task
+		}
+	})
+	b.calls = nil // the trace is about to be put in order, which takes memory
 }
+
+// unlinked marks, in the error code of a call, that its stream and task are the halves of its connection id. Timelines of other
+// programs hold no error codes.
+const unlinked = ^uint32(0)

@@ -91,7 +91,7 @@ func (b *builder) ownTask(t *track, e *event, start, end int64) {
 	if a.cycles > 0 {
 		k.Acct = b.rec.AddAccount(trace.Account{Total: a.cycles})
 	}
-	b.tasks.add(queued{Task: k})
+	b.tasks.add(k)
 }
 
 // ownCall records a call of a trace that this program wrote.
