@@ -44,6 +44,7 @@ func Write(w io.Writer, t *trace.Trace) error {
 			c.base = min(c.base, t.Spans.At(0).Start)
 		}
 	}
+	c.newHeads()
 	c.head()
 	c.metadata()
 	c.spans()
@@ -64,6 +65,7 @@ type writer struct {
 	t      *trace.Trace
 	lanes  *lanes.Layout
 	arrows *flow.Arrows
+	heads  []heads  // by lane
 	quoted [][]byte // strings of the trace as JSON
 	base   int64    // subtracted from all times
 	b      []byte
@@ -175,11 +177,6 @@ func pidOf(l *lanes.Lane) int {
 }
 
 func tid(lane int) int { return lane + 1 }
-
-// place starts an event on a lane.
-func (c *writer) place(ph string, lane int) {
-	c.event(ph, pidOf(&c.lanes.Lanes[lane]), tid(lane))
-}
 
 // at writes a time in microseconds.
 func (c *writer) at(key string, ns int64) {

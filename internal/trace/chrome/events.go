@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -8,25 +9,52 @@ import (
 	"npu/internal/trace/flow"
 )
 
+// heads is the first bytes of the events of one lane, which are the same each time: made once.
+type heads struct{ task, engine, host, submits, submitted, releases, released []byte }
+
+// newHeads makes the heads of all lanes.
+func (c *writer) newHeads() {
+	c.heads = make([]heads, len(c.lanes.Lanes))
+	for i := range c.lanes.Lanes {
+		pid := pidOf(&c.lanes.Lanes[i])
+		head := func(ph, cat, rest string) []byte {
+			return fmt.Appendf(nil, ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\"%s", ph, pid, tid(i), cat, rest)
+		}
+		c.heads[i] = heads{
+			task: head("X", catTask, `,"ts":`), engine: head("X", catEngine, `,"ts":`), host: head("X", catHost, `,"ts":`),
+			submits: head("s", "flow", `,"name":"submit","id":`), submitted: head("f", "flow", `,"name":"submit","id":`),
+			releases: head("s", "flow", `,"name":"release","id":`), released: head("f", "flow", `,"name":"release","id":`),
+		}
+	}
+}
+
+// start writes the head of an event; the first of the file has no comma before it.
+func (c *writer) start(head []byte) {
+	if len(c.b) >= flushAt {
+		c.flush()
+	}
+	if !c.some {
+		head = head[len(",\n"):]
+		c.some = true
+	}
+	c.b = append(c.b, head...)
+}
+
 // slice starts a complete event; the caller writes its args and closes it.
-func (c *writer) slice(lane int, cat string, start, end int64) {
-	c.place("X", lane)
-	c.text(`,"cat":"`)
-	c.text(cat)
-	c.at(`","ts":`, start-c.base)
+func (c *writer) slice(head []byte, start, end int64) {
+	c.start(head)
+	c.b = appendMicros(c.b, start-c.base)
 	c.at(`,"dur":`, max(end-start, 0))
 }
 
 // arrow writes one end of an arrow, to the slice that was last written on the lane.
-func (c *writer) arrow(ph string, lane int, name string, id, at int64) {
-	c.place(ph, lane)
-	c.text(`,"cat":"flow","name":"`)
-	c.text(name)
-	c.text(`","id":`)
+func (c *writer) arrow(head []byte, id, at int64, to bool) {
+	c.start(head)
 	c.number(id)
 	c.at(`,"ts":`, at-c.base)
-	if ph == "f" {
-		c.text(`,"bp":"e"`)
+	if to {
+		c.text(`,"bp":"e"}`)
+		return
 	}
 	c.text("}")
 }
@@ -38,7 +66,7 @@ func releaseID(row int) int64 { return int64(row)*2 + 2 }
 func (c *writer) spans() {
 	for i, s := range c.t.Spans.All() {
 		lane := c.lanes.Span(i)
-		c.slice(lane, catHost, s.Start, s.End)
+		c.slice(c.heads[lane].host, s.Start, s.End)
 		c.text(`,"name":`)
 		c.name(s.Name, "call")
 		c.text(`,"args":{`)
@@ -59,7 +87,7 @@ func (c *writer) spans() {
 		}
 		c.text("}}")
 		if row := c.arrows.Submits[i]; row >= 0 {
-			c.arrow("s", lane, "submit", submitID(int(row)), s.Start)
+			c.arrow(c.heads[lane].submits, submitID(int(row)), s.Start, false)
 		}
 	}
 }
@@ -82,25 +110,25 @@ func (c *writer) tasks() {
 }
 
 func (c *writer) task(i int, k *trace.Task) {
-	lane := c.lanes.Stream(i)
-	c.slice(lane, catTask, k.Start, k.End)
+	head := &c.heads[c.lanes.Stream(i)]
+	c.slice(head.task, k.Start, k.End)
 	c.label(k)
 	c.args(k)
 	if span := c.arrows.Callers[i]; span >= 0 {
-		c.arrow("f", lane, "submit", submitID(i), max(k.Start, c.t.Spans.At(int(span)).Start))
+		c.arrow(head.submitted, submitID(i), max(k.Start, c.t.Spans.At(int(span)).Start), true)
 	}
 	if r := c.arrows.Records[i]; r >= 0 && c.t.Tasks.Start.At(int(r)) <= k.Start {
-		c.arrow("f", lane, "release", releaseID(i), k.Start)
+		c.arrow(head.released, releaseID(i), k.Start, true)
 	}
-	for _, r := range c.arrows.Released(i) {
-		c.arrow("s", lane, "release", releaseID(int(r.Wait)), k.Start)
+	for _, r := range c.released(i, k.Kind) {
+		c.arrow(head.releases, releaseID(int(r.Wait)), k.Start, false)
 		// A wait that began before the record was written already.
 		if c.t.Tasks.Start.At(int(r.Wait)) < k.Start {
-			c.arrow("f", c.lanes.Stream(int(r.Wait)), "release", releaseID(int(r.Wait)), k.Start)
+			c.arrow(c.heads[c.lanes.Stream(int(r.Wait))].released, releaseID(int(r.Wait)), k.Start, true)
 		}
 	}
 	if e := c.lanes.Engine(i); e >= 0 {
-		c.slice(e, catEngine, k.Start, k.End)
+		c.slice(c.heads[e].engine, k.Start, k.End)
 		c.label(k)
 		c.text(`,"args":{"stream":`)
 		c.number(int64(k.Stream))
@@ -108,6 +136,15 @@ func (c *writer) task(i int, k *trace.Task) {
 		c.number(int64(k.Task))
 		c.text("}}")
 	}
+}
+
+// released is the waits that a task released; most tasks are no records.
+func (c *writer) released(i int, kind trace.Kind) []flow.Release {
+	switch kind {
+	case trace.EventRecord, trace.NotifyRecord, trace.ValueWrite:
+		return c.arrows.Released(i)
+	}
+	return nil
 }
 
 func (c *writer) label(k *trace.Task) {
