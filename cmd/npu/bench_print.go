@@ -60,6 +60,9 @@ func tidy(v float64) float64 { return math.Round(v*100) / 100 }
 
 // rate is the figure that a benchmark is also known by.
 func rate(r bench.Result) string {
+	if v, ok := r.Metrics["device_gb_per_s"]; ok && r.Metrics["formula_ns_per_op"] > 0 {
+		return fmt.Sprintf("%.2f GB/s of the device", v)
+	}
 	if v, ok := r.Metrics["gb_per_s"]; ok {
 		return fmt.Sprintf("%.2f GB/s", v)
 	}

@@ -51,6 +51,7 @@ type Goal struct {
 	MaxRatio float64 // of its time to the partner's; 0: the ratio is only shown
 	MaxNs    float64 // of an operation
 	MinRate  float64 // operations a second
+	Formula  float64 // how far the device's time may be off its formula, as a part of it
 }
 
 // Sample is what one round measured of a benchmark.
@@ -60,6 +61,7 @@ type Sample struct {
 	Allocs   float64
 	Bytes    float64
 	DeviceNs float64 // simulated time of one; NaN where no device takes part
+	Formula  float64 // what DeviceNs should be by a formula; 0 without one
 }
 
 // Series is a benchmark with its samples.

@@ -16,6 +16,9 @@ import (
 // deviceUnit is the unit of simulated time in the Go benchmark format.
 const deviceUnit = "device-ns/op"
 
+// formulaUnit is that of the time which a formula gives for it.
+const formulaUnit = "formula-ns/op"
+
 // Condition is a fact that a run's figures depend on.
 type Condition struct{ Key, Value string }
 
@@ -42,6 +45,9 @@ func WriteGo(w io.Writer, list []Series, conditions []Condition) error {
 			}
 			if !math.IsNaN(x.DeviceNs) {
 				r.Values = append(r.Values, benchfmt.Value{Value: x.DeviceNs, Unit: deviceUnit})
+			}
+			if x.Formula > 0 {
+				r.Values = append(r.Values, benchfmt.Value{Value: x.Formula, Unit: formulaUnit})
 			}
 			if s.Bytes > 0 {
 				r.Values = append(r.Values, benchfmt.Value{Value: 1e3 * float64(s.Bytes) / x.Ns, Unit: "MB/s"})
@@ -130,6 +136,8 @@ func fromGo(r *benchfmt.Result) (s Sample, ok bool) {
 			s.Allocs = value
 		case deviceUnit:
 			s.DeviceNs = value
+		case formulaUnit:
+			s.Formula = value
 		}
 	}
 	return s, ok

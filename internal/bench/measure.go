@@ -22,6 +22,7 @@ type meter struct {
 	wall   time.Duration
 	device int64 // simulated ns of the operations
 	timed  bool  // a device takes part
+	wanted int64 // what device should be, by a formula
 
 	counts         bool // this burst counts allocations, its wall time means nothing
 	allocs, bytes  uint64
@@ -90,7 +91,7 @@ func Run(ctx context.Context, f Family, o Options) (list []Series, err error) {
 func sample(ctx context.Context, p *probe, d time.Duration, bursts *[]float64) (Sample, error) {
 	*bursts = (*bursts)[:0]
 	s := Sample{DeviceNs: math.NaN()}
-	var device, ops int64
+	var device, ops, wanted int64
 	timed := false
 	for begin := time.Now(); len(*bursts) < 3 || time.Since(begin) < d; {
 		var m meter
@@ -102,6 +103,7 @@ func sample(ctx context.Context, p *probe, d time.Duration, bursts *[]float64) (
 		if m.timed {
 			timed = true
 			device += m.device
+			wanted += m.wanted
 			ops += int64(m.ops)
 		}
 		if err := ctx.Err(); err != nil {
@@ -109,7 +111,7 @@ func sample(ctx context.Context, p *probe, d time.Duration, bursts *[]float64) (
 		}
 	}
 	if timed {
-		s.DeviceNs = float64(device) / float64(ops)
+		s.DeviceNs, s.Formula = float64(device)/float64(ops), float64(wanted)/float64(ops)
 	}
 	s.Ns = median(*bursts)
 	m := meter{counts: true}

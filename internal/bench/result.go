@@ -74,6 +74,10 @@ func result(s Series, partner *Series) Result {
 	if s.Rate != "" {
 		r.Metrics[s.Rate] = 1e9 / r.NsPerOp
 	}
+	if f := column(func(x Sample) float64 { return x.Formula }); f > 0 && r.DeviceNsPerOp != nil {
+		r.Metrics["formula_ns_per_op"] = f
+		r.Metrics["ratio_to_formula"] = *r.DeviceNsPerOp / f
+	}
 	r.judge(s, partner)
 	return r
 }
@@ -89,6 +93,12 @@ func (r *Result) judge(s Series, partner *Series) {
 		if g.MaxRatio > 0 {
 			r.Metrics["goal_ratio"] = g.MaxRatio
 			r.Verdict.goal(ratio <= g.MaxRatio, "≤ %.2f ×", g.MaxRatio)
+		}
+	}
+	if x, ok := r.Metrics["ratio_to_formula"]; ok {
+		r.Verdict.Ratio = fmt.Sprintf("%.3f × formula", x)
+		if g.Formula > 0 {
+			r.Verdict.goal(math.Abs(x-1) <= g.Formula, "within %.0f %%", 100*g.Formula)
 		}
 	}
 	if g.MaxNs > 0 {

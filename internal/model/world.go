@@ -18,6 +18,7 @@ import (
 type World struct {
 	th    *runtime.Thread
 	ranks []*Session
+	ctx   []*runtime.Context
 	comm  *runtime.Comm // nil: the models say nothing to each other
 	dry   bool          // see agree
 }
@@ -54,9 +55,16 @@ func LoadWorld(th *runtime.Thread, models []*Model, o LoadOptions) (*World, erro
 	w := &World{th: th}
 	talk := false
 	for r, m := range models {
-		if err := w.on(r, len(models)); err != nil {
+		if len(models) > 1 {
+			if err := th.SetDevice(r); err != nil {
+				return nil, err
+			}
+		}
+		ctx, err := th.CurrentContext()
+		if err != nil {
 			return nil, err
 		}
+		w.ctx = append(w.ctx, ctx)
 		list := m.Collectives()
 		if len(models) == 1 && len(list) > 0 {
 			return nil, problem.Usagef("node %s (%s) communicates with other ranks: run the model on several devices, --devices N", list[0].Name, list[0].Op)
@@ -90,7 +98,7 @@ func LoadWorld(th *runtime.Thread, models []*Model, o LoadOptions) (*World, erro
 func (w *World) sink(talk bool, alg runtime.Algorithm) error {
 	var builders []*runtime.ModelBuilder
 	for r, s := range w.ranks {
-		if err := w.on(r, len(w.ranks)); err != nil {
+		if err := w.on(r); err != nil {
 			return err
 		}
 		if err := s.begin(); err != nil {
@@ -115,7 +123,7 @@ func (w *World) sink(talk bool, alg runtime.Algorithm) error {
 	})
 	for r, s := range w.ranks {
 		if err == nil {
-			err = w.on(r, len(w.ranks))
+			err = w.on(r)
 		}
 		if err == nil {
 			err = s.finish()
@@ -125,11 +133,11 @@ func (w *World) sink(talk bool, alg runtime.Algorithm) error {
 }
 
 // on makes the device of rank r current.
-func (w *World) on(r, ranks int) error {
-	if ranks == 1 {
+func (w *World) on(r int) error {
+	if len(w.ctx) == 1 {
 		return nil
 	}
-	return w.th.SetDevice(r)
+	return w.th.SetCurrentContext(w.ctx[r])
 }
 
 // Session is the model of rank r.
@@ -137,7 +145,7 @@ func (w *World) Session(r int) *Session { return w.ranks[r] }
 
 // On calls f with rank r's device current.
 func (w *World) On(r int, f func(s *Session) error) error {
-	if err := w.on(r, len(w.ranks)); err != nil {
+	if err := w.on(r); err != nil {
 		return err
 	}
 	return f(w.ranks[r])
