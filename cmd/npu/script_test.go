@@ -13,9 +13,13 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the command lines of testdata/script. The real files that some checkouts have beside them are
-// under $DATA; a script that needs them begins with "[!data] skip".
+// under $DATA; a script that needs them begins with "[!data] skip". $SAMPLES is the repository's own testdata.
 func TestScripts(t *testing.T) {
 	data, err := filepath.Abs("../../../shared/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := filepath.Abs("../../testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,6 +29,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("DATA", data)
+			e.Setenv("SAMPLES", samples)
 			e.Setenv("NPU_RUN_DIR", filepath.Join(e.WorkDir, ".run"))
 			return nil
 		},

@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -389,4 +390,31 @@ func TestWorld_time(t *testing.T) {
 func matches(pattern, s string) bool {
 	ok, err := regexp.MatchString(pattern, s)
 	return err == nil && ok
+}
+
+var update = flag.Bool("update", false, "write the sample models")
+
+// The sample model of the documentation: two layers of which each rank holds its share of the weights, as inputs.
+func TestSample_tensorParallel(t *testing.T) {
+	const path = "../../testdata/models/tensor-parallel.onnx"
+	b := onnx.NewBuilder("tensor-parallel", 17)
+	b.Input("x", tensor.Float32, "4,16")
+	b.Input("w1", tensor.Float32, "16,8")
+	b.Input("w2", tensor.Float32, "8,16")
+	b.Output("y", tensor.Float32, "4,16")
+	b.Node("MatMul", "x w1", "columns", nil)
+	b.Node("Relu", "columns", "hidden", nil)
+	b.Node("MatMul", "hidden w2", "part", nil)
+	b.Node("npu.HcomAllReduce", "part", "sum", kernels.Attrs{"reduction": "sum", "group": "hccl_world_group"})
+	b.Node("Add", "sum x", "y", nil)
+	want, err := b.Bytes()
+	okAll(t, err)
+	if *update {
+		okAll(t, os.WriteFile(path, want, 0o644))
+	}
+	got, err := os.ReadFile(path)
+	okAll(t, err)
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the test builds: go test ./internal/model -run TestSample -update", path)
+	}
 }
