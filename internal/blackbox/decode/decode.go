@@ -10,6 +10,7 @@ import (
 
 	"npu/internal/blackbox/elem"
 	"npu/internal/blackbox/identify"
+	"npu/internal/blackbox/plog"
 	"npu/internal/problem"
 )
 
@@ -96,6 +97,11 @@ func (j *job) decode(kind string) error {
 	fn, ok := whole[kind]
 	if !ok {
 		if kind == "" || kind == identify.Text {
+			head := make([]byte, 512)
+			n, _ := j.file.ReadAt(head, 0) // a shorter file is read as far as it goes
+			if how := plog.Packing(head[:n]); how != "" {
+				return problem.Damagedf("packed with %s: unpack it first; 'npu log' reads logs inside", how)
+			}
 			return problem.Damagedf("not a dump, core file, stack, black box or log that this program knows")
 		}
 		return problem.Damagedf("is a %s: use npu inspect", identify.Description(kind))

@@ -34,6 +34,13 @@ func (j *job) errorRing(b []byte) error {
 		if name == "" {
 			name = fmt.Sprintf("unknown(%d)", e.Type)
 		}
+		if e.Raw != nil {
+			r.record("error", fmt.Sprintf("serial %d", e.Serial), rawText(name, &e), 0)
+			if i == 0 {
+				r.Cause = append(r.Cause, fmt.Sprintf("the first error in the ring is of kind %s, serial number %d: the log has its text under this number", name, e.Serial))
+			}
+			continue
+		}
 		text := fmt.Sprintf("%s, stream %d, task %d, device code 0x%x", name, e.Stream, e.Task, e.Code)
 		if s, ok := errcode.Scheduler(e.Code); ok {
 			text += fmt.Sprintf(" (%d %s)", s.ACL, s.Meaning)
@@ -66,6 +73,18 @@ func (j *job) errorRing(b []byte) error {
 		r.problem(p.Offset, p.Text)
 	}
 	return nil
+}
+
+// rawShown is how much of a record is shown whose arrangement nobody has published.
+const rawShown = 64
+
+// rawText shows an error of a real device's ring.
+func rawText(name string, e *errring.Element) string {
+	text := fmt.Sprintf("%s, process %d, a record of %d bytes", name, e.Pid, len(e.Raw))
+	if n := min(len(e.Raw), rawShown); n > 0 {
+		text += fmt.Sprintf(" that begins with %x", e.Raw[:n])
+	}
+	return text
 }
 
 // ringCores shows the cores of one error.

@@ -89,6 +89,9 @@ type Element struct {
 	Limit        uint64 // of a wait in ns; of a copy the address that failed
 	Blocks       uint32
 	Cores        []Core
+	// Raw is the record of an element of a real device's ring, whose arrangement is not public: only Pid, Type and
+	// Serial are known then.
+	Raw []byte
 }
 
 // Section is text that the host added.
@@ -229,13 +232,22 @@ func Parse(b []byte) (*Box, []Problem, error) {
 		return x, []Problem{{12, fmt.Sprintf("a ring of %d elements of %d bytes, %d used", slots, size, used)}}, nil
 	}
 	head := uint64(le.Uint32(b[4:]))
+	foreign := used == 0 && head < slots && uint64(le.Uint32(b[8:])) < slots // a real ring counts its errors by its ends alone
+	if foreign {
+		used = (uint64(le.Uint32(b[8:])) + slots - head) % slots
+	}
 	for i := range used {
 		at := headSize + (head+i)%slots*size
 		if at+size > uint64(len(b)) {
 			bad = append(bad, Problem{int64(at), "the element is not in the file (file cut short)"})
 			continue
 		}
-		e, text := decode(b[at:at+size], form)
+		e, text := Element{}, ""
+		if foreign {
+			e, text = decodeRaw(b[at : at+size])
+		} else {
+			e, text = decode(b[at:at+size], form)
+		}
 		if text != "" {
 			bad = append(bad, Problem{int64(at), text})
 		}
@@ -279,6 +291,18 @@ func sections(b []byte, x *Box) (int64, string) {
 		}
 	}
 	return 0, ""
+}
+
+// decodeRaw reads the head of an element of a real ring.
+func decodeRaw(b []byte) (Element, string) {
+	le := binary.LittleEndian
+	e := Element{Pid: le.Uint64(b), Type: le.Uint32(b[12:]), Serial: le.Uint64(b[16:]), Raw: []byte{}}
+	n := uint64(le.Uint32(b[8:]))
+	if n > uint64(len(b)-headSize) {
+		return e, fmt.Sprintf("the element says %d bytes", n)
+	}
+	e.Raw = b[headSize : headSize+n]
+	return e, ""
 }
 
 func decode(b []byte, form Form) (Element, string) {

@@ -55,6 +55,37 @@ func TestEncode_layout(t *testing.T) {
 	}
 }
 
+// A ring as a real device has it: no count, records in an arrangement that is not public.
+func TestParse_realRing(t *testing.T) {
+	le := binary.LittleEndian
+	b := make([]byte, headSize+10*12288)
+	le.PutUint32(b, Magic)
+	le.PutUint32(b[4:], 9)
+	le.PutUint32(b[8:], 1)
+	le.PutUint32(b[12:], 10)
+	le.PutUint32(b[24:], 12288)
+	for i, at := range []int{headSize + 9*12288, headSize} {
+		le.PutUint64(b[at:], 4711)
+		le.PutUint32(b[at+8:], 200)
+		le.PutUint32(b[at+12:], uint32(i))
+		le.PutUint64(b[at+16:], uint64(5+i))
+		b[at+headSize] = 0xab
+	}
+	x, bad, err := Parse(b)
+	if err != nil || len(bad) > 0 || len(x.Elements) != 2 || x.Total != 6 {
+		t.Fatalf("%v %v %+v", err, bad, x)
+	}
+	for i, e := range x.Elements {
+		if e.Serial != uint64(5+i) || e.Type != uint32(i) || e.Pid != 4711 || len(e.Raw) != 200 || e.Raw[0] != 0xab {
+			t.Errorf("element %d: %+v", i, e)
+		}
+	}
+	le.PutUint32(b[headSize+8:], 1<<30)
+	if _, bad, _ := Parse(b); len(bad) != 1 {
+		t.Errorf("damage %v", bad)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	b := Encode(sample(2))
 	f.Add(b[:200])
