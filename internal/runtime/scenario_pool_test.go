@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
+	"npu/internal/runtime/mempool"
 	"npu/internal/sim"
 	"npu/internal/trace"
 )
@@ -290,4 +292,40 @@ func TestPool_allocatesNothing(t *testing.T) {
 		t.Errorf("%d events and %d streams are remembered", len(order.events), len(order.ahead))
 	}
 	r.clean()
+}
+
+// Physical memory of the kinds that there are, and reservations at a wished address.
+func TestVirtual_kinds(t *testing.T) {
+	r := newRig(t, Config{})
+	start := r.stats().InUse
+	host := must[*PhysicalMem](t)(r.MallocPhysicalWith(page, PhysicalProps{Host: true}))
+	if now := r.stats().InUse; now != start {
+		t.Errorf("memory of the host takes %d bytes of the device", now-start)
+	}
+	va := must[Ptr](t)(r.ReserveAddress(page, 18<<40))
+	r.ok(r.MapMemory(va, page, host), r.Memset(va, 3, page))
+	var b [8]byte
+	r.ok(r.MemcpyToHost(b[:], va+Ptr(page)-8))
+	if b[7] != 3 || va != 18<<40 {
+		t.Errorf("0x%x holds %v", uint64(va), b)
+	}
+	r.ok(r.UnmapMemory(va), r.FreePhysical(host), r.ReleaseAddress(va))
+	for _, c := range []struct {
+		n    int64
+		p    PhysicalProps
+		code Code
+	}{
+		{page, PhysicalProps{Policy: mempool.Huge1GOnly}, InvalidParam},
+		{page / 2, PhysicalProps{Policy: mempool.NormalOnly}, InvalidParam},
+		{page, PhysicalProps{Policy: 99}, ACLInvalidParam},
+	} {
+		_, err := r.MallocPhysicalWith(c.n, c.p)
+		r.code(fmt.Sprint(c), err, c.code)
+	}
+	big := must[*PhysicalMem](t)(r.MallocPhysicalWith(1<<30, PhysicalProps{Policy: mempool.Huge1GOnly}))
+	r.ok(r.FreePhysical(big))
+	r.clean()
+	a := newRig(t, Config{Chip: chipOf(t, firstOf(t, "Ascend950"))})
+	_, err := a.ReserveAddress(page, 18<<40)
+	a.code("a wish on the 950", err, NotSupported)
 }

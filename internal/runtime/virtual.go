@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"npu/internal/runtime/mempool"
 	"npu/internal/sim"
@@ -21,7 +22,7 @@ type PhysicalMem struct {
 	d      *Device
 	phys   *sim.Physical
 	bytes  int64
-	budget uint64 // block of the pool that accounts for it
+	budget uint64 // block of the pool that accounts for it; 0 for memory of the host
 	users  int    // references of the program; each mapping holds one more of its own
 }
 
@@ -55,9 +56,20 @@ func MemGranularity(p mempool.Policy, recommended bool) int64 {
 	return 4096
 }
 
+// PhysicalProps say what physical memory is made of (aclrtPhysicalMemProp).
+type PhysicalProps struct {
+	Policy mempool.Policy // pages of 1 GiB, or of 2 MiB: normal ones become huge
+	Host   bool           // it lies in host memory, and counts as none of the device's
+}
+
 // MallocPhysical allocates memory of the current device that has no address yet (aclrtMallocPhysical). n is a multiple
 // of 2 MiB.
 func (th *Thread) MallocPhysical(n int64) (h *PhysicalMem, err error) {
+	return th.MallocPhysicalWith(n, PhysicalProps{})
+}
+
+// MallocPhysicalWith is MallocPhysical of memory of a kind; n is a multiple of its pages.
+func (th *Thread) MallocPhysicalWith(n int64, props PhysicalProps) (h *PhysicalMem, err error) {
 	t := th.begin(callPhysical)
 	defer func() { th.end(callPhysical, t, err) }()
 	if err = th.forbidden(callPhysical); err != nil {
@@ -67,16 +79,27 @@ func (th *Thread) MallocPhysical(n int64) (h *PhysicalMem, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if n <= 0 || n%sim.Page != 0 {
-		return nil, th.fail(InvalidParam, callPhysical.name, fmt.Sprintf("size %d", n), "give a multiple of 2 MiB")
+	page := int64(max(props.Policy.Page(), sim.Page))
+	switch {
+	case !props.Policy.Known():
+		return nil, th.fail(ACLInvalidParam, callPhysical.name, fmt.Sprintf("policy %d", props.Policy), "give one of the eight policies")
+	case page > sim.Page && !managesPages(ctx.dev.hw.Chip().Short):
+		return nil, th.fail(NotSupported, callPhysical.name, ctx.dev.hw.Chip().Name+" has no pages of 1 GiB", "use a 2 MiB policy")
+	case n <= 0 || n%page != 0:
+		return nil, th.fail(InvalidParam, callPhysical.name, fmt.Sprintf("size %d", n), fmt.Sprintf("give a multiple of %d MiB", page>>20))
 	}
 	h = &PhysicalMem{d: ctx.dev, bytes: n, users: 1}
 	var failed error
 	ok := false
 	err = th.port.Call(func() {
 		m := ctx.dev.memory
+		if props.Host {
+			h.phys, failed = sim.NewPhysical(n)
+			ok = true
+			return
+		}
 		m.reclaim()
-		if h.budget, ok = m.take(mempool.Request{Bytes: uint64(n), Whole: sim.Page, Table: m.nowhere().id}, ctx); !ok {
+		if h.budget, ok = m.take(mempool.Request{Bytes: uint64(n), Whole: uint64(page), Table: m.nowhere().id}, ctx); !ok {
 			return
 		}
 		if h.phys, failed = sim.NewPhysical(n); failed != nil {
@@ -123,7 +146,7 @@ func (th *Thread) FreePhysical(h *PhysicalMem) error {
 
 // drop takes one reference away. Under Port.Call.
 func (h *PhysicalMem) drop() {
-	if h.phys.Drop() {
+	if h.phys.Drop() && h.budget != 0 {
 		h.d.memory.release(h.budget)
 	}
 }
@@ -147,9 +170,11 @@ func (th *Thread) ReserveAddress(n int64, want Ptr) (p Ptr, err error) {
 	if n >= 1<<30 {
 		align = 1 << 30
 	}
-	switch {
+	switch chip := ctx.dev.hw.Chip(); {
 	case n <= 0:
 		return 0, th.fail(InvalidParam, callReserve.name, fmt.Sprintf("size %d", n), "ask for at least one byte")
+	case want != 0 && strings.HasPrefix(chip.Short, "Ascend950"):
+		return 0, th.fail(NotSupported, callReserve.name, fmt.Sprintf("address 0x%x: %s takes no wish", uint64(want), chip.Name), "give 0")
 	case want != 0 && (uint64(want)%align != 0 || uint64(want) < virtualBase || uint64(n) > virtualEnd-min(uint64(want), virtualEnd)):
 		return 0, th.fail(InvalidParam, callReserve.name, fmt.Sprintf("address 0x%x for %d bytes", uint64(want), n), "give a multiple of 2 MiB (1 GiB from 1 GiB on) between 16 and 24 TiB")
 	}
