@@ -157,8 +157,8 @@ func (w *inferrer) list(nodes []*Node, g *Graph) error {
 		}
 		if _, ok := kernels.Lookup(n.Op); !ok && !(staticShape(n) && !blocked) {
 			reason := ""
-			if n.hasBodies() {
-				reason = "control flow other than If"
+			if IsStepped(n.Op) {
+				reason = "control flow other than If runs only step by step from the host (npu run), it is never compiled"
 			}
 			w.block(n, reason)
 			continue

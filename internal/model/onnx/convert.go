@@ -103,6 +103,9 @@ func (c *converter) graph(r *rawGraph, sc *scope, out *graph.Graph, place []stri
 		if v == nil {
 			return problem.Damagedf("output %q%s: no node makes it", o.Name, sc.place)
 		}
+		if len(place) > 0 && v.Producer != nil && v.DType == tensor.Undefined && o.Kind == "tensor" {
+			v.DType, v.Shape, v.Known = o.DType, o.Shape(), o.Known // what a loop that never turns has to go by
+		}
 		out.Outputs = append(out.Outputs, v)
 	}
 	if len(r.outputs) == 0 {

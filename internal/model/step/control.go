@@ -62,6 +62,9 @@ func (m *Machine) loop(n *graph.Node, f *frame, in []*Item) ([]*Item, error) {
 		}
 	}()
 	for i := int64(0); going && (trips < 0 || i < trips); i++ {
+		if err := m.breathe(i, len(rows) > 0); err != nil {
+			return nil, err
+		}
 		args := append([]*Item{scalarInt(i), scalarBool(going)}, state...)
 		out, err := m.body(b, f, args)
 		m.releaseAll(args[:2])
@@ -92,6 +95,20 @@ func (m *Machine) loop(n *graph.Node, f *frame, in []*Item) ([]*Item, error) {
 		out = append(out, it)
 	}
 	return out, nil
+}
+
+// maxRows bounds what a Loop collects.
+const maxRows = 1 << 24
+
+// breathe lets an interrupt end a loop that does all its work on the host, and a loop that collects without end fail.
+func (m *Machine) breathe(i int64, collects bool) error {
+	if collects && i >= maxRows {
+		return problem.Failedf("the loop has collected %d rows and goes on", i)
+	}
+	if i%1024 != 1023 {
+		return nil
+	}
+	return m.th.SynchronizeStream(m.stream)
 }
 
 // stack puts tensors of one shape on top of each other along a new first axis; like is what they would be like where there
