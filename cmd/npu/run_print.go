@@ -21,11 +21,17 @@ func (o *runOptions) printReport(rep *model.Report, res *model.Result, checks []
 	p.line("memory", "weights %s resident, features %s (lower bound %s), peak %s of HBM",
 		bytesText(rep.Memory.Weights), bytesText(rep.Memory.Features), bytesText(rep.Memory.LowerBound), bytesText(rep.Memory.PeakHBM))
 	each := ""
-	if rep.Iterations > 1 {
+	switch {
+	case !res.Ended:
+		each = fmt.Sprintf(", not all of %d iterations ended", rep.Iterations)
+	case rep.Iterations > 1:
 		each = fmt.Sprintf(" for %d iterations (loop: %s), %s each", rep.Iterations, rep.Loop, timeText(rep.DeviceTimeNs/int64(rep.Iterations)))
 	}
+	if rep.BetweenNs != nil {
+		each += fmt.Sprintf(", %s idle between two", timeText(*rep.BetweenNs))
+	}
 	p.line("time", "%s on the device%s", timeText(rep.DeviceTimeNs), each)
-	p.line("host", "%d interactions with the device, %d tasks on %d streams", rep.Interactions, rep.Tasks, rep.Streams)
+	p.line("host", "%d interactions with the device, %d tasks on %d streams, %s of wall time", rep.Interactions, rep.Tasks, rep.Streams, timeText(rep.WallNs))
 	p.randoms(rep, o.seed)
 	p.printf("\nwhere the device time went (±: median error against measured kernels)\n")
 	p.ops(rep)

@@ -27,7 +27,10 @@ type Report struct {
 	Loop         string       `json:"loop"`
 	DeviceTimeNs int64        `json:"device_time_ns"`
 	Interactions uint64       `json:"host_interactions"`
-	Tasks        int          `json:"tasks"` // kernels, copies and control on the device after loading
+	BetweenNs    *int64       `json:"idle_between_iterations_ns"` // mean, on a device
+	BetweenWhy   string       `json:"idle_between_iterations_ns_reason,omitempty"`
+	WallNs       int64        `json:"wall_time_ns"` // of the executions on this machine
+	Tasks        int          `json:"tasks"`        // kernels, copies and control on the device after loading
 	Streams      int          `json:"streams"`
 	Events       int          `json:"events"`
 	Memory       MemoryReport `json:"memory"`
@@ -98,6 +101,15 @@ func NewReport(models []*Model, o RunOptions, r *Result) *Report {
 		DeviceTimeNs: r.DeviceTime, Interactions: r.Counters.Interactions(), Steps: plan.Count(p.Steps),
 		Memory:   MemoryReport{p.Memory.WeightBytes, p.Memory.FeatureBytes, p.Memory.LowerBound, r.PeakHBM},
 		Warnings: append(append([]string{}, m.Notes...), r.Warnings...), Faults: []string{}, Inputs: []IO{}, Outputs: []IO{}, Ops: []OpTime{},
+	}
+	rep.WallNs = r.Wall.Nanoseconds()
+	switch {
+	case r.Between >= 0:
+		rep.BetweenNs = &r.Between
+	case o.Mode == Eager:
+		rep.BetweenWhy = "eager launches do not say which iteration they are of"
+	default:
+		rep.BetweenWhy = "fewer than two iterations ended"
 	}
 	for rank, m := range models {
 		var of *int

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"npu/internal/model/graph"
 	"npu/internal/problem"
@@ -54,9 +55,14 @@ type Result struct {
 	Warnings   []string
 	LoadEnd    int64 // device time at which the model was loaded; what comes later is the run
 	Ops        []OpTime
-	Tasks      int // of the run, after loading
-	Streams    int // that ran one of them
-	Events     int
+	// Between is the mean time from the last work of an iteration to the first of the next, in device ns; -1 where there
+	// are no two iterations of a sunk model.
+	Between int64
+	Ended   bool          // all executions have; false: a fault or the user came first
+	Wall    time.Duration // of the executions, from the first submission to the end of the last wait
+	Tasks   int           // of the run, after loading
+	Streams int           // that ran one of them
+	Events  int
 }
 
 // Run loads the model on a fresh device, executes it and reads the outputs. A fault on the device is an error of
@@ -106,6 +112,10 @@ func RunRanks(ctx context.Context, models []*Model, o RunOptions) (res *Result, 
 		rec.SetMeta(rt.Meta(m.Name))
 		sum.collectives(models, max(1, o.Iterations))
 		res.Ops, res.Tasks, res.Streams, res.Events = sum.list(), sum.tasks, len(sum.streams), len(sum.events)
+		res.Between = -1
+		if ns, ok := sum.between(); ok {
+			res.Between = ns
+		}
 		res.Trace = rec.Finish()
 		var dumpErr error
 		if res.Dumps, dumpErr = rt.Dumps(); dumpErr != nil {
@@ -181,24 +191,25 @@ func execute(ctx context.Context, th *runtime.Thread, models []*Model, o RunOpti
 			return err
 		}
 	}
-	start := th.Clock()
-	for i := range executions {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	failed := res.measure(th, before, func() error {
+		for i := range executions {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			err := w.Execute()
+			if err == nil {
+				err = w.Wait()
+			}
+			if err != nil {
+				return problem.Mark(problem.Failed, fmt.Errorf("execution %d: %w", i+1, err))
+			}
 		}
-		err := w.Execute()
-		if err == nil {
-			err = w.Wait()
-		}
-		if err != nil {
-			return problem.Mark(problem.Failed, fmt.Errorf("execution %d: %w", i+1, err))
-		}
+		return nil
+	})
+	if failed != nil {
+		_ = res.peak(th, w) // the fault says more than that memory cannot be asked for after it
+		return failed
 	}
-	mid, err := th.Counters()
-	if err != nil {
-		return err
-	}
-	res.DeviceTime = mid.DeviceTime - start
 	for r := range models {
 		if o.TimingOnly {
 			break
@@ -212,14 +223,37 @@ func execute(ctx context.Context, th *runtime.Thread, models []*Model, o RunOpti
 	if err != nil {
 		return err
 	}
-	res.Counters = runtime.Counters{
-		Tasks: after.Tasks - before.Tasks, Doorbells: after.Doorbells - before.Doorbells, HostWaits: after.HostWaits - before.HostWaits,
-		HostCopies: after.HostCopies - before.HostCopies, Faults: after.Faults - before.Faults, DeviceTime: res.DeviceTime,
+	res.count(before, after)
+	return res.peak(th, w)
+}
+
+// measure runs the executions and notes what they took, also of those that failed on the way.
+func (r *Result) measure(th *runtime.Thread, before runtime.Counters, f func() error) error {
+	start, wall := th.Clock(), time.Now()
+	failed := f()
+	r.Wall, r.Ended = time.Since(wall), failed == nil
+	c, err := th.Counters()
+	if err == nil {
+		r.DeviceTime = max(0, c.DeviceTime-start)
+		r.count(before, c)
 	}
-	for r := range models {
-		err := w.On(r, func(*Session) error {
+	return cmp.Or(failed, err)
+}
+
+// count is what has happened since before.
+func (r *Result) count(before, after runtime.Counters) {
+	r.Counters = runtime.Counters{
+		Tasks: after.Tasks - before.Tasks, Doorbells: after.Doorbells - before.Doorbells, HostWaits: after.HostWaits - before.HostWaits,
+		HostCopies: after.HostCopies - before.HostCopies, Faults: after.Faults - before.Faults, DeviceTime: r.DeviceTime,
+	}
+}
+
+// peak reads the greatest use of memory of any rank.
+func (r *Result) peak(th *runtime.Thread, w *World) error {
+	for i := range w.ranks {
+		err := w.On(i, func(*Session) error {
 			_, _, peak, err := th.MemInfo()
-			res.PeakHBM = max(res.PeakHBM, peak)
+			r.PeakHBM = max(r.PeakHBM, peak)
 			return err
 		})
 		if err != nil {

@@ -19,7 +19,37 @@ type summary struct {
 	streams map[stream]bool
 	events  map[uint32]bool
 	ops     map[opKey]*OpTime
+	turns   map[uint16]*turn // by device
 	strings func(trace.StringID) string
+}
+
+// turn is the iteration of a sunk model that a device works on, and the gaps between those before.
+type turn struct {
+	iter       uint32
+	begun      bool
+	start, end int64 // of its work on engines
+	before     int64 // end of the iteration before, never without one
+	gaps, idle int64
+}
+
+func (x *turn) add(t *trace.Task) {
+	switch {
+	case !x.begun:
+		*x = turn{begun: true, iter: t.Iter, start: t.Start, before: never}
+	case t.Iter != x.iter:
+		x.close()
+		x.iter, x.before, x.start = t.Iter, x.end, t.Start
+	}
+	x.start, x.end = min(x.start, t.Start), max(x.end, t.End)
+}
+
+// close counts the gap before the iteration at hand.
+func (x *turn) close() {
+	if x.before != never {
+		x.gaps++
+		x.idle += max(0, x.start-x.before)
+	}
+	x.before = never
 }
 
 type stream struct {
@@ -35,7 +65,7 @@ type opKey struct {
 const never = int64(1) << 62
 
 func newSummary(rec *trace.Recorder) *summary {
-	s := &summary{streams: map[stream]bool{}, events: map[uint32]bool{}, ops: map[opKey]*OpTime{}}
+	s := &summary{streams: map[stream]bool{}, events: map[uint32]bool{}, ops: map[opKey]*OpTime{}, turns: map[uint16]*turn{}}
 	s.strings = func(id trace.StringID) string { return rec.StringTable()[id] }
 	s.from.Store(never)
 	return s
@@ -52,6 +82,14 @@ func (s *summary) add(rows []trace.Task) {
 			continue
 		}
 		s.tasks++
+		if t.Model != 0 && t.Engine != trace.EngineNone {
+			x := s.turns[t.Device]
+			if x == nil {
+				x = &turn{}
+				s.turns[t.Device] = x
+			}
+			x.add(t)
+		}
 		s.streams[stream{t.Device, t.Stream}] = true
 		var key opKey
 		if t.Kind == trace.EventRecord || t.Kind == trace.NotifyRecord {
@@ -77,6 +115,22 @@ func (s *summary) add(rows []trace.Task) {
 		x.Count++
 		x.TimeNs += t.End - t.Start
 	}
+}
+
+// between is the mean time, on a device, from the last work of an iteration of a sunk model to the first of the next;
+// ok is false where there are no two.
+func (s *summary) between() (ns int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var gaps, idle int64
+	for _, x := range s.turns {
+		x.close()
+		gaps, idle = gaps+x.gaps, idle+x.idle
+	}
+	if gaps == 0 {
+		return 0, false
+	}
+	return idle / gaps, true
 }
 
 // collectives counts operators of communication, not the tasks that each of them became: those outside of branches, whose

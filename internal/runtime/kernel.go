@@ -138,10 +138,12 @@ func (k *Kernel) Words() int {
 
 // compute reads the argument block and runs the operator on the memory that it names.
 func (k *Kernel) compute(c *sim.Call) *sim.Fault {
-	words := k.Words()
-	args, f := c.Space.Resolve(c.Args, 8*words, sim.Read)
-	if f != nil {
-		return f
+	var args []byte
+	var f *sim.Fault
+	if words := k.Words(); words > 0 { // a launch without operands has no block
+		if args, f = c.Space.Resolve(c.Args, 8*words, sim.Read); f != nil {
+			return f
+		}
 	}
 	n := -1 // operand
 	next := func(size int, want sim.Access) ([]byte, *sim.Fault) {
