@@ -7,6 +7,7 @@ import (
 	"npu/internal/trace"
 	"npu/internal/tui/cell"
 	"npu/internal/tui/theme"
+	"npu/internal/tui/widget"
 )
 
 // deviceCount is what a device did in a piece of time.
@@ -121,7 +122,7 @@ func (m *model) drawDevices(a cell.Area) {
 		}
 	}
 	if late := latest(list); late != nil && len(list)+1 < a.H {
-		a.Text(0, a.H-1, theme.Warn, fmt.Sprintf("%s has least exposed communication: the others wait for it.", m.d.T.DeviceName(late.Device)))
+		widget.Say(a.Sub(0, len(list)+1, a.W, a.H), 0, 0, theme.Warn, fmt.Sprintf("%s has least exposed communication: the others wait for it.", m.d.T.DeviceName(late.Device)))
 	}
 }
 

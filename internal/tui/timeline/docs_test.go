@@ -20,7 +20,7 @@ const docs = "../../../docs"
 func generated(t *testing.T, path, got string) {
 	t.Helper()
 	path = filepath.Join(docs, path)
-	if *update {
+	if update() {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -120,7 +120,7 @@ func (c *counts) streamFlame(d *Data, l *Lane, s *flame, stop func() bool) bool 
 		})
 		typ.add(ns)
 		s.add(ns)
-		if name != 0 && name != op {
+		if name != 0 && name != op && d.T.String(name) != typ.Name {
 			typ.kid(uint64(name), func() string { return d.T.String(name) }).add(ns)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	"npu/internal/tui/theme"
 )
 
-var update = flag.Bool("update", false, "write golden frames and the documentation anew")
+// update is set by -update, a flag that teatest brings along.
+func update() bool { return flag.Lookup("update").Value.String() == "true" }
 
 // job is a trace of streams that wait for each other and for engines, with wide names and a failure.
 func job() *trace.Trace {
@@ -79,7 +80,7 @@ func press(t testing.TB, m *model, keys string) {
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "golden", name)
-	if *update {
+	if update() {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
