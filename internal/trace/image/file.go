@@ -7,16 +7,17 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"slices"
 
 	"github.com/cespare/xxhash/v2"
 )
 
 // File is an image that is mapped.
 type File struct {
-	b    []byte // the sections
-	hash uint64
+	b    []byte      // the sections
+	hash uint64      // of them
+	from io.ReaderAt // the same, to read without mapping what nobody looks at
 }
 
 // Errors of images. A caller makes the image anew.
@@ -32,19 +33,20 @@ func Open(path string, version uint64, description any) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	b, err := mapFile(f)
 	if err != nil {
+		f.Close()
 		return nil, fmt.Errorf("map %s: %w", path, err)
 	}
-	out, err := open(b, version, description)
+	out, err := open(b, f, version, description)
 	if err != nil {
+		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return out, nil
 }
 
-func open(b []byte, version uint64, description any) (*File, error) {
+func open(b []byte, from io.ReaderAt, version uint64, description any) (*File, error) {
 	if len(b) < footer {
 		return nil, fmt.Errorf("it ends after %d bytes: %w", len(b), ErrDamaged)
 	}
@@ -67,7 +69,7 @@ func open(b []byte, version uint64, description any) (*File, error) {
 	if err := gob.NewDecoder(bytes.NewReader(b[end:end2])).Decode(description); err != nil {
 		return nil, errors.Join(ErrOther, err)
 	}
-	return &File{b: b[:end:end], hash: v[1]}, nil
+	return &File{b: b[:end:end], hash: v[1], from: from}, nil
 }
 
 // Bytes is the size of the sections.
@@ -75,12 +77,17 @@ func (f *File) Bytes() int64 { return int64(len(f.b)) }
 
 // Check reads all sections and says whether they are what was written.
 func (f *File) Check(ctx context.Context) error {
-	h := xxhash.New()
-	for part := range slices.Chunk(f.b, 1<<20) {
+	h, buf := xxhash.New(), make([]byte, 1<<20)
+	for at := 0; at < len(f.b); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		_, _ = h.Write(part)
+		n, err := f.from.ReadAt(buf[:min(len(buf), len(f.b)-at)], int64(at))
+		if n == 0 {
+			return errors.Join(ErrDamaged, err)
+		}
+		_, _ = h.Write(buf[:n])
+		at += n
 	}
 	if h.Sum64() != f.hash {
 		return ErrDamaged

@@ -70,7 +70,7 @@ func TestOpen_damaged(t *testing.T) {
 	b, _, _ := sample(t)
 	check := func(b []byte) error {
 		var ix index
-		f, err := open(b, 3, &ix)
+		f, err := open(b, bytes.NewReader(b), 3, &ix)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func TestOpen_damaged(t *testing.T) {
 func TestGet_outside(t *testing.T) {
 	b, _, _ := sample(t)
 	var ix index
-	f, err := open(b, 3, &ix)
+	f, err := open(b, bytes.NewReader(b), 3, &ix)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var ix index
-		if file, err := open(b, 3, &ix); err == nil {
+		if file, err := open(b, bytes.NewReader(b), 3, &ix); err == nil {
 			_, _ = Get[row](file, ix.Rows)
 			_, _ = GetText(file, ix.Names)
 		}
