@@ -16,13 +16,15 @@ const (
 // in virtual time who gets what.
 func memorySpecs() []Spec {
 	return []Spec{
-		{Name: "Memory/alloc-free-256B", About: "Malloc and Free of a warm small block, with the check of the rings", Goal: Goal{Partner: goMake}, open: with(nil, mallocPairs(256))},
+		{Name: "Memory/alloc-free-256B", About: "Malloc and Free of a warm small block, by the cache of the thread", Goal: Goal{Partner: goMake}, open: with(nil, mallocPairs(256))},
+		{Name: "Memory/alloc-free-2-threads-256B", About: "the same in two threads at once, wall time a pair of each", open: with(nil, twoThreads)},
 		{Name: "Memory/alloc-free-3MiB", About: "Malloc and Free of a large block", Goal: Goal{MaxNs: 1000}, open: with(nil, mallocPairs(3<<20))},
 		{Name: "Memory/free-in-flight-256B", About: "Malloc and Free while a kernel runs, which every block waits for", open: with(nil, pendingPairs)},
 		{Name: "Memory/stream-pool-2MiB", About: "MemPoolMallocAsync and FreeAsync on one stream", open: with(nil, streamPoolPairs)},
 		{Name: "Memory/pinned-64KiB", About: "MallocHost and FreeHost, which lock and unlock pages", open: with(nil, pinnedPairs)},
 		{Name: "Memory/h2d-pinned-1MiB", About: "Memcpy of 1 MiB of pinned memory to the device", Bytes: 1 << 20, Goal: Goal{Partner: pageable, MaxRatio: 0.9}, open: with(copying, hostCopies(true))},
 		{Name: pageable, About: "the same of pageable memory, which goes through pinned memory", Bytes: 1 << 20, open: with(copying, hostCopies(false))},
+		{Name: "Memory/cache-pair-256B", About: "a thread's cache in front of the pool alone: one block comes and goes", Goal: Goal{Partner: goMake}, open: plain(cachePairs)},
 		{Name: "Memory/pool-pair-256B", About: "the pool alone: one block comes and goes", Goal: Goal{Partner: goMake}, open: plain(poolPairs(256))},
 		{Name: "Memory/pool-pair-3MiB", About: "the pool alone: one large block comes and goes", Goal: Goal{MaxNs: 1000}, open: plain(poolPairs(3 << 20))},
 		{Name: poolRandom, About: "the pool alone: one of 1,024 blocks of 512 B to 32 KiB is replaced", open: plain(poolMix(6))},
@@ -48,6 +50,35 @@ func mallocPairs(n int64) func(r *rig) (func(m *meter) error, error) {
 		}
 		return func(m *meter) error { return r.clock(m, burst, f, nil) }, nil
 	}
+}
+
+// twoThreads makes pairs of small blocks in two threads of the runtime at once.
+func twoThreads(r *rig) (func(m *meter) error, error) {
+	const pairs = 50 * burst // the threads are started anew each time
+	work := func(th *runtime.Thread) error {
+		for range pairs {
+			p, err := th.Malloc(256)
+			if err != nil {
+				return err
+			}
+			if err := th.Free(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	f := func() error {
+		one, err := r.th.Go(work)
+		if err != nil {
+			return err
+		}
+		two, err := r.th.Go(work)
+		if err != nil {
+			return err
+		}
+		return r.th.Wait(one, two)
+	}
+	return func(m *meter) error { return r.clock(m, pairs, f, nil) }, nil
 }
 
 func pendingPairs(r *rig) (func(m *meter) error, error) {
@@ -151,6 +182,31 @@ func hostCopies(pinned bool) func(r *rig) (func(m *meter) error, error) {
 
 // newPool is a pool of 64 GiB of addresses; nothing of it is touched.
 func newPool() *mempool.Pool { return mempool.New(mempool.Config{Base: 1 << 40, Size: 64 << 30}) }
+
+// cachePairs takes a block of 256 bytes from a thread's cache and gives it back.
+func cachePairs() func(m *meter) error {
+	const size = 256 + mempool.Round
+	p := newPool()
+	c := mempool.NewCache(1, 0)
+	back := mempool.Back{AtOnce: true}
+	f := func() error {
+		for range burst {
+			a := c.Alloc(size)
+			if a == 0 {
+				c.Restock(p, size, back)
+				a = c.Alloc(size)
+			}
+			if !c.Free(a) {
+				c.FreeWith(p, a, back)
+			}
+		}
+		return nil
+	}
+	return func(m *meter) error {
+		m.ops = burst
+		return m.run(f)
+	}
+}
 
 func poolPairs(n uint64) func() func(m *meter) error {
 	return func() func(m *meter) error {

@@ -35,10 +35,10 @@ type magazine struct {
 }
 
 const (
-	magazineSize = 32
+	magazineSize = 256
 	cachedSizes  = 1024
 	cachedBlocks = 1 << homeBits
-	homeBits     = 12
+	homeBits     = 13
 	activeMost   = 128      // sizes at a time
 	magazineMost = 64 << 10 // bytes of one size, or one block
 	readyMost    = 1 << 20  // ready bytes of all sizes

@@ -206,7 +206,7 @@ func TestCache_properties(t *testing.T) {
 	})
 }
 
-// A warm pair allocates no Go memory, nor does what comes of it every 32 pairs.
+// A warm pair allocates no Go memory, nor does what comes of it every so many pairs.
 func TestCache_noAllocation(t *testing.T) {
 	p := New(Config{Base: 1 << 40, Size: 1 << 30})
 	c := NewCache(1, 9)
