@@ -127,7 +127,7 @@ func (m *model) deviceLines(d *Device) []line {
 	for i, f := range []struct {
 		name  string
 		scale float64
-	}{{"in use, %", 1}, {"memory, %", 100}, {"power, W", 1}, {"temperature, °C", 1}} {
+	}{{"in use, %", 1}, {"memory, %", 100}, {"power, W", 1}, {"temperature, °C", 1}, {"bandwidth, %", 1}} {
 		if s := p.all()[i]; s.n > 0 {
 			out = append(out, line{group: "past", name: f.name, value: fmt.Sprintf("%.4g to %.4g, mean %.4g", s.min*f.scale, s.max*f.scale, s.sum/float64(s.n)*f.scale)})
 		}

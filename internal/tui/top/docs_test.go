@@ -57,6 +57,26 @@ func TestDocs_pictures(t *testing.T) {
 	}
 }
 
+// The pictures in docs/processes.md show three made-up runs that share two devices.
+func TestDocs_processes(t *testing.T) {
+	for name, p := range map[string]struct {
+		keys string
+		w, h int
+	}{
+		"shared": {"", 132, 42},
+		"waits":  {"3j", 84, 20},
+	} {
+		r := &Runs{host: newHostReader(t.TempDir())}
+		m, _ := screen(t, theme.True, theme.Braille, p.w, p.h, 300, func(n int) *Frame { return sharing(r, n) })
+		press(m, p.keys)
+		var b bytes.Buffer
+		if err := svg.Write(&b, m.View(), svg.Options{Title: "npu top, processes that share devices"}); err != nil {
+			t.Fatal(err)
+		}
+		generated(t, "processes/"+name+".svg", b.String())
+	}
+}
+
 // The table of keys in docs/top.md is that of the bindings.
 func TestDocs_keys(t *testing.T) {
 	b := newBindings()

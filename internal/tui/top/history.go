@@ -34,10 +34,10 @@ func (s *series) reset() { s.min, s.max, s.sum, s.n = math.NaN(), math.NaN(), 0,
 
 // past is what is remembered of one device.
 type past struct {
-	util, mem, power, temp series
+	util, mem, power, temp, moved series
 }
 
-func (p *past) all() [4]*series { return [4]*series{&p.util, &p.mem, &p.power, &p.temp} }
+func (p *past) all() [5]*series { return [5]*series{&p.util, &p.mem, &p.power, &p.temp, &p.moved} }
 
 // history is the past of all devices.
 type history struct {
@@ -57,7 +57,7 @@ func (h *history) add(f *Frame) {
 	for i := range f.Devices {
 		d := &f.Devices[i]
 		p := h.get(d.Key())
-		values := [4]Value{d.Util, d.Mem().Share(), d.Power, d.Temp}
+		values := [5]Value{d.Util, d.Mem().Share(), d.Power, d.Temp, d.Bandwidth}
 		for j, s := range p.all() {
 			if stale[d.Source] {
 				values[j] = Unknown("no answer")

@@ -45,8 +45,11 @@ func byProcess(list []Process, names naming) []processRow {
 			continue
 		}
 		o := &out[i]
-		if o.on = append(o.on, name); p.Mem.Known {
-			o.Mem = Num(o.Mem.N + p.Mem.N)
+		o.on = append(o.on, name)
+		for _, sum := range []struct{ to, n *Value }{{&o.Mem, &p.Mem}, {&o.Streams, &p.Streams}} {
+			if sum.n.Known {
+				*sum.to = Num(sum.to.N + sum.n.N)
+			}
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package top
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,16 +19,7 @@ func (m *model) drawTrend(a cell.Area, pen *pen) {
 	if d == nil {
 		return
 	}
-	title := fmt.Sprintf("NPU %s  %s  %s", namesOf(m.frame.Devices).device(d), d.Name, healthText(d))
-	remark := ""
-	if d.Bus.S != "" {
-		remark = "bus " + d.Bus.S
-	}
 	past := m.hist.get(d.Key())
-	if n := min(len(past.util.v), (a.W/4-2)*widget.PerCell(m.th.Glyphs)); m.player == nil && n > 1 {
-		remark = strings.TrimPrefix(remark+", graphs of "+seconds(time.Duration(n)*m.interval), ", ")
-	}
-	in := widget.Box(a, title, remark, false)
 	memory := "HBM"
 	if mem := d.Mem(); mem == d.Memory && mem.Total.Known && mem.Total.N > 0 {
 		memory = "Memory"
@@ -37,15 +29,60 @@ func (m *model) drawTrend(a cell.Area, pen *pen) {
 	graphs := []trend{
 		{utilName(d), "%", d.Util, &past.util, 100, 1, theme.UtilRamp},
 		{memory, "%", share, &past.mem, 1, 100, theme.MemRamp},
+		{"HBM bandwidth", "%", d.Bandwidth, &past.moved, 100, 1, widget.Solid(theme.Heat)},
 		{"Power", "W", d.Power, &past.power, ceiling(past.power.max), 1, widget.Solid(theme.Power)},
 		{"Temperature", "°C", d.Temp, &past.temp, 100, 1, widget.Solid(theme.Heat)},
 	}
-	if in.W < 4*20 {
-		graphs = graphs[:2]
+	// What the source does not know has no graph, unless too little would be left.
+	known := slices.DeleteFunc(slices.Clone(graphs), func(t trend) bool { return !t.now.Known && t.past.n == 0 })
+	if len(known) >= 2 {
+		graphs = known
 	}
-	w := (in.W - 1) / len(graphs)
+	engines, room := 0, a.W-2
+	if len(d.Engines) > 0 && room >= 80 {
+		engines = min(34, room/3)
+	}
+	graphs = graphs[:min(len(graphs), max(2, (room-engines)/20))]
+	w := (room - 1 - engines) / len(graphs)
+	title := fmt.Sprintf("NPU %s  %s  %s", namesOf(m.frame.Devices).device(d), d.Name, healthText(d))
+	remark := ""
+	if d.Bus.S != "" {
+		remark = "bus " + d.Bus.S
+	}
+	if n := min(len(past.util.v), max(0, w-2)*widget.PerCell(m.th.Glyphs)); m.player == nil && n > 1 {
+		remark = strings.TrimPrefix(remark+", graphs of "+seconds(time.Duration(n)*m.interval), ", ")
+	}
+	in := widget.Box(a, title, remark, false)
 	for i, g := range graphs {
 		g.draw(in.Sub(1+i*w, 0, w-2, in.H), pen)
+	}
+	drawEngines(in.Sub(in.W-engines, 0, engines-1, in.H), d.Engines)
+}
+
+// drawEngines shows how busy each unit of a device is.
+func drawEngines(a cell.Area, engines []Engine) {
+	if a.W < 16 {
+		return
+	}
+	a.Text(0, 0, theme.Dim, "Engines")
+	name := 0
+	for _, e := range engines {
+		name = max(name, min(8, cell.Width(e.Name)))
+	}
+	for i, e := range engines {
+		y := i + 1
+		if y == a.H-1 && len(engines) > a.H-1 {
+			a.Text(0, y, theme.Dim, fmt.Sprintf("%d more (Enter)", len(engines)-i))
+			return
+		}
+		a.Text(0, y, theme.Text, cell.Cut(e.Name, name, more))
+		line := a.Sub(name+1, y, a.W-name-6, 1)
+		bar(line, e.Util, 100, theme.UtilRamp)
+		text, role := unknown, theme.Dim
+		if e.Util.Known {
+			text, role = strconv.FormatFloat(e.Util.N, 'f', 0, 64)+"%", theme.UtilRamp(e.Util.N/100)
+		}
+		right(a.Sub(0, y, a.W, 1), 0, role, text)
 	}
 }
 
