@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -239,13 +240,25 @@ func TestForeignUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.Close)
-	join(t, d)
+	s := join(t, d)
+	f, mem, err := SharedFile(4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Unmap(mem)
+	x, err := s.Export(Memory, f, Info{}, true) // open to every process, of this user
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(exe)
-	cmd.Env = []string{"NPU_IPC_CHILD=foreign", "NPU_RUN_DIR=" + d.Path()}
+	cmd.Env = []string{"NPU_IPC_CHILD=foreign", "NPU_RUN_DIR=" + d.Path(), "NPU_IPC_KEY=" + x.Key(), fmt.Sprintf("NPU_IPC_OWNER=%d", os.Getpid())}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != "refused" {
 		t.Errorf("another user: %s, %v", out, err)
+	}
+	if n := x.Users(); n != 0 {
+		t.Errorf("%d imports by another user", n)
 	}
 }
 
@@ -263,6 +276,18 @@ func childForeign() {
 	}
 	if _, err := Open(dir); err == nil {
 		fmt.Println("it can join")
+	}
+	if _, err := net.Dial("unixpacket", filepath.Join(dir, "000.sock")); err == nil {
+		fmt.Println("it can connect")
+	}
+	if _, err := (&Slot{dir: &Dir{path: dir}}).Import(Memory, os.Getenv("NPU_IPC_KEY"), nil); err == nil {
+		fmt.Println("it can import with the key")
+	}
+	for fd := range 64 { // a descriptor of the owner would be the memory itself
+		if f, err := os.Open(fmt.Sprintf("/proc/%s/fd/%d", os.Getenv("NPU_IPC_OWNER"), fd)); err == nil {
+			f.Close()
+			fmt.Println("it can open a descriptor of the owner")
+		}
 	}
 	fmt.Println("refused")
 }
