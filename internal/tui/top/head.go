@@ -3,6 +3,7 @@ package top
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"npu/internal/tui/cell"
 	"npu/internal/tui/keys"
@@ -18,10 +19,14 @@ type part struct {
 
 // drawHead is the line that answers first: how many devices, which is sick, how old the figures are.
 func (m *model) drawHead(a cell.Area) {
-	left := append([]part{{" npu top ", theme.Brand, 0}}, m.summary()...)
+	name := " npu top "
+	if a.W < 50 {
+		name = " top "
+	}
+	left := append([]part{{name, theme.Brand, 0}}, m.summary()...)
 	right := m.freshness()
 	width := func() int {
-		n := 0
+		n := -2
 		for _, p := range append(left[:len(left):len(left)], right...) {
 			n += cell.Width(p.text) + 2
 		}
@@ -93,15 +98,15 @@ func (m *model) summary() []part {
 		}
 	}
 	if sick == 0 {
-		out = append(out, part{"all well", theme.Good, 6})
+		out = append(out, part{"all well", theme.Good, 7})
 	} else {
 		out = append(out, part{fmt.Sprintf("%s %d sick", healthSign(worst), sick), healthRole(worst), 1})
 	}
 	if nu > 0 {
-		out = append(out, part{fmt.Sprintf("util %.0f%%", util/float64(nu)), theme.UtilRamp(util / float64(nu) / 100), 4})
+		out = append(out, part{fmt.Sprintf("util %.0f%%", util/float64(nu)), theme.UtilRamp(util / float64(nu) / 100), 5})
 	}
 	if total > 0 {
-		out = append(out, part{fmt.Sprintf("mem %.0f/%.0f GiB", used/1024, total/1024), theme.MemRamp(used / total), 5})
+		out = append(out, part{fmt.Sprintf("mem %.0f/%.0f GiB", used/1024, total/1024), theme.MemRamp(used / total), 6})
 	}
 	if np > 0 {
 		text := fmt.Sprintf("%.0f W", power)
@@ -111,7 +116,7 @@ func (m *model) summary() []part {
 		if np < n {
 			text = ">" + text
 		}
-		out = append(out, part{text, theme.Power, 7})
+		out = append(out, part{text, theme.Power, 8})
 	}
 	return out
 }
@@ -129,6 +134,14 @@ func (m *model) freshness() []part {
 		at, n := m.player.Position()
 		out = append(out, part{fmt.Sprintf("recording %d/%d  %s", at+1, n, m.frame.Time.Local().Format("15:04:05")), theme.Bar, 1})
 		return out
+	}
+	calm := m.calm()
+	if calm >= 0 { // one age is enough: the oldest
+		names := ""
+		for _, s := range m.frame.Sources {
+			names += strings.TrimSuffix("  "+s.Name+" "+s.Version, " ")
+		}
+		return append(out, part{names[2:], theme.Dim, 8}, part{seconds(calm) + " old", theme.Bar, 4}, part{m.now().Format("15:04:05"), theme.Dim, 9})
 	}
 	for _, s := range m.frame.Sources {
 		name := s.Name
@@ -157,6 +170,18 @@ func (m *model) freshness() []part {
 		out = append(out, part{strings.TrimSpace(name + " " + age), role, 2})
 	}
 	return append(out, part{m.now().Format("15:04:05"), theme.Dim, 9})
+}
+
+// calm is the greatest age of the figures if all sources answer in time, else -1.
+func (m *model) calm() time.Duration {
+	age := time.Duration(-1)
+	for _, s := range m.frame.Sources {
+		if s.State != Live || s.At.IsZero() || m.now().Sub(s.At) > 3*max(m.interval, s.Took) {
+			return -1
+		}
+		age = max(age, m.now().Sub(s.At), 0)
+	}
+	return age
 }
 
 // drawFoot is the prompt, a message, what is wrong with a source, or the keys that matter now.

@@ -58,7 +58,7 @@ type panel struct {
 	all    int      // rows without the filter
 	keys   []string // columns that can be sorted by, as drawn
 	page   int      // rows that fit
-	moved  bool     // a row was chosen; before, the first one of the source's order is selected
+	moved  bool     // a row was chosen; before, the first one is selected
 	spot   spot     // where it was drawn
 }
 
@@ -66,7 +66,7 @@ type panel struct {
 func (s *panel) settle(ids []string, all int) {
 	s.ids, s.all = ids, all
 	i := slices.Index(ids, s.sel)
-	if !s.moved && s.sort.Key == "" {
+	if !s.moved {
 		i = 0
 	}
 	if i < 0 || i >= len(ids) {
