@@ -16,8 +16,12 @@ import (
 
 func TestCommands(t *testing.T) {
 	for line, want := range map[string]func(m *model, s *still) bool{
-		"sort temp_c":    func(m *model, _ *still) bool { return m.panels[0].sort == Sort{"temp_c", true} },
-		"sort -temp_c":   func(m *model, _ *still) bool { return m.panels[0].sort == Sort{"temp_c", false} },
+		"sort temp_c":  func(m *model, _ *still) bool { return m.panels[0].sort == Sort{"temp_c", true} },
+		"sort -temp_c": func(m *model, _ *still) bool { return m.panels[0].sort == Sort{"temp_c", false} },
+		"panel memory\r:sort free": func(m *model, _ *still) bool {
+			first := (&memoryRow{device: pickDevices(m.frame.Devices, Filter{}, natural("free"))[0]}).id()
+			return m.active == PanelMemory && m.panels[PanelMemory].ids[0] == first
+		},
 		"sort owner":     func(m *model, _ *still) bool { return strings.Contains(m.message, "no column owner") },
 		"sort":           func(m *model, _ *still) bool { return strings.Contains(m.message, "takes COLUMN") },
 		"filter alarm":   func(m *model, _ *still) bool { return len(m.panels[0].ids) == 1 },

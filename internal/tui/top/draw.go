@@ -307,7 +307,7 @@ func (m *model) drawPanel(a cell.Area, panel int, pen *pen) {
 		rows := pick(f.Streams.Rows, streamFields, s.filter, s.sort)
 		drawList(a, s, rows, len(f.Streams.Rows), streamID, streamColumns(namesOf(f.Devices)), active, pen, "No run of npu has a stream now.")
 	case PanelMemory:
-		rows := byOwner(f.Devices, pick(f.Memory.Rows, memoryFields, s.filter, Sort{}))
+		rows := byOwner(values(pickDevices(f.Devices, Filter{}, s.sort)), pick(f.Memory.Rows, memoryFields, s.filter, Sort{}))
 		drawList(a, s, rows, len(rows), (*memoryRow).id, memoryColumns(rows), active, pen, "No memory in use is known.")
 	case PanelOperators:
 		rows := pick(f.Operators.Rows, operatorFields, s.filter, s.sort)

@@ -103,12 +103,12 @@ func memoryColumns(rows []*memoryRow) []column[memoryRow] {
 		}
 	}
 	cols := []column[memoryRow]{
-		{title: "NPU", min: id, left: true, draw: func(a cell.Area, r *memoryRow, p *pen) {
+		{key: "npu", title: "NPU", min: id, left: true, draw: func(a cell.Area, r *memoryRow, p *pen) {
 			if r.device != nil {
 				a.Text(0, 0, theme.Strong, r.names.device(r.device))
 			}
 		}},
-		{title: "Processes", min: 9, drop: 20, draw: func(a cell.Area, r *memoryRow, p *pen) {
+		{key: "mem", title: "Processes", min: 9, drop: 20, draw: func(a cell.Area, r *memoryRow, p *pen) {
 			if r.device == nil {
 				numberCell(func(r *memoryRow) Value { return r.Size }, theme.Text, 0, "")(a, r, p)
 				return
@@ -116,7 +116,7 @@ func memoryColumns(rows []*memoryRow) []column[memoryRow] {
 			size("")(a, r, p)
 		}},
 		{title: "System", min: 7, drop: 40, draw: size("system")},
-		{title: "Free MiB", min: 8, drop: 30, draw: size("free")},
+		{key: "free", title: "Free MiB", min: 8, drop: 30, draw: size("free")},
 	}
 	if peak {
 		cols = append(cols, column[memoryRow]{title: "Peak", min: 7, drop: 50, draw: func(a cell.Area, r *memoryRow, p *pen) {

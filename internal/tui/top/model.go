@@ -113,6 +113,15 @@ func (d *Device) Mem() Pair {
 	return d.Memory
 }
 
+// free is what is left of the memory that matters, in MiB.
+func (d *Device) free() Value {
+	m := d.Mem()
+	if !m.Used.Known || !m.Total.Known {
+		return Unknown("its memory is not known")
+	}
+	return Num(m.Total.N - m.Used.N)
+}
+
 // Severity of a device's health: 0 fine, 1 warning, 2 alarm, 3 critical or lost.
 func (d *Device) Severity() int { return severity(d.Health) }
 

@@ -193,13 +193,13 @@ func pick[T any](list []T, fields []field[T], f Filter, s Sort) []*T {
 	return out
 }
 
-// pickDevices knows the column "mem" too: the share of the memory that matters.
+// pickDevices knows the columns "mem" and "free" too: the share of the memory that matters, and what is left of it.
 func pickDevices(list []Device, f Filter, s Sort) []*Device {
-	if s.Key != "mem" {
+	if s.Key != "mem" && s.Key != "free" {
 		return pick(list, deviceFields, f, s)
 	}
-	byShare := append([]field[Device]{{"mem", func(d *Device) any { v := d.Mem().Share(); return &v }}}, deviceFields...)
-	return pick(list, byShare, f, s)
+	more := []field[Device]{{"mem", func(d *Device) any { v := d.Mem().Share(); return &v }}, {"free", func(d *Device) any { v := d.free(); return &v }}}
+	return pick(list, append(more, deviceFields...), f, s)
 }
 
 // pickProcesses reads "mem" as mem_mb.
