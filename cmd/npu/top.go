@@ -22,7 +22,7 @@ type topOptions struct {
 	panel           string
 	record, replay  string
 	npuSMI          string
-	theme           string
+	theme, failOn   string
 	ascii, mouse    bool
 	paced           bool // --interval was given
 }
@@ -61,6 +61,7 @@ reason beside each null, or CSV. JSON of several frames is one object a line, wh
 	f.StringVar(&o.replay, "replay", "", "show a recording instead of this machine")
 	f.StringVar(&o.npuSMI, "npu-smi", os.Getenv("NPU_SMI"), "path of npu-smi (default: $NPU_SMI, else found by itself)")
 	f.StringVar(&o.theme, "theme", "auto", "colours for a dark or a light background: auto, dark, light")
+	f.StringVar(&o.failOn, "fail-on", "", "health: exit with 1 when a device that is printed is not healthy")
 	f.BoolVar(&o.ascii, "ascii", false, "draw with ASCII only")
 	f.BoolVar(&o.mouse, "mouse", false, "take the mouse: click selects and sorts, the wheel scrolls (% on the screen)")
 	f.Lookup("npu-smi").DefValue = ""
@@ -94,7 +95,7 @@ func runTop(ctx context.Context, o *topOptions) error {
 		defer rec.Close()
 	}
 	if o.plain() {
-		p := top.Plain{Format: o.format(), Panel: panel, Count: o.frames(), Select: sel, Record: rec}
+		p := top.Plain{Format: o.format(), Panel: panel, Count: o.frames(), Select: sel, Record: rec, Sick: o.failOn != ""}
 		return p.Run(ctx, src, o.out)
 	}
 	return top.Show(ctx, src, top.Screen{Select: sel, Panel: panel, Interval: o.interval, Record: rec, Theme: o.look(), Mouse: o.mouse, In: o.in, Out: o.out})
@@ -113,6 +114,8 @@ func (o *topOptions) check() (sel top.Select, panel int, err error) {
 		err = problem.Usagef("--interval %v: expected %v or more", o.interval, minInterval)
 	case o.theme != "auto" && o.theme != "dark" && o.theme != "light":
 		err = problem.Usagef("--theme %q: expected auto, dark or light", o.theme)
+	case o.failOn != "" && o.failOn != "health":
+		err = problem.Usagef("--fail-on %q: expected health", o.failOn)
 	case o.replay != "" && o.replay == o.record:
 		err = problem.Usagef("--record and --replay name the same file %s", o.record)
 	}
@@ -130,7 +133,7 @@ func (o *topOptions) check() (sel top.Select, panel int, err error) {
 }
 
 func (o *topOptions) plain() bool {
-	return !o.outTTY || o.once || o.json || o.csv || o.count > 0 || os.Getenv("TERM") == "dumb"
+	return !o.outTTY || o.once || o.failOn != "" || o.json || o.csv || o.count > 0 || os.Getenv("TERM") == "dumb"
 }
 
 func (o *topOptions) format() top.Format {

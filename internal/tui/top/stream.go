@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -24,8 +25,9 @@ const (
 // Plain is a run without a screen.
 type Plain struct {
 	Format Format
-	Panel  int // of Rows
-	Count  int // frames; 0 until ctx ends or the recording does
+	Panel  int  // of Rows
+	Sick   bool // a device whose health is not OK is an error
+	Count  int  // frames; 0 until ctx ends or the recording does
 	Select Select
 	Record *Recorder
 }
@@ -61,7 +63,25 @@ func (p Plain) Run(ctx context.Context, src Source, out io.Writer) error {
 			}
 		}
 	}
-	return Absence(f)
+	if err := Absence(f); err != nil || !p.Sick {
+		return err
+	}
+	return unhealthy(p.Select.Apply(f))
+}
+
+// unhealthy is the error of devices whose health is not OK.
+func unhealthy(f *Frame) error {
+	names := namesOf(f.Devices)
+	var out []string
+	for i := range f.Devices {
+		if d := &f.Devices[i]; d.Severity() > 0 {
+			out = append(out, fmt.Sprintf("NPU %s: %s", names.device(d), d.Health))
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return problem.Failedf("not healthy: %s; npu-smi info -t health -i N says more", strings.Join(out, ", "))
 }
 
 func (p Plain) print(out io.Writer, rows *CSV, f *Frame, now time.Time, n int) error {
