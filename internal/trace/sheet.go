@@ -146,13 +146,13 @@ func (c *SheetColumn) some(rows int) bool {
 // NewSheet makes an empty table. Names of columns that come twice get a number.
 func NewSheet(name string, columns ...SheetColumn) *Sheet {
 	s := &Sheet{Name: name, Columns: columns}
-	seen := map[string]bool{}
+	seen := map[string]int{} // how often a name was given
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		for n, base := 2, c.Name; seen[c.Name]; n++ {
-			c.Name = fmt.Sprintf("%s_%d", base, n)
+		for base := c.Name; seen[c.Name] > 0; c.Name = fmt.Sprintf("%s_%d", base, seen[base]) {
+			seen[base]++
 		}
-		seen[c.Name] = true
+		seen[c.Name]++
 	}
 	return s
 }

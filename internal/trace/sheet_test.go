@@ -49,6 +49,28 @@ func TestSheet_append(t *testing.T) {
 	}
 }
 
+func TestNewSheet_sameNames(t *testing.T) {
+	got := ""
+	s := NewSheet("t", IntColumn("a"), IntColumn("a"), IntColumn("a_2"), IntColumn("a"), IntColumn("b"))
+	for _, c := range s.Columns {
+		got += c.Name + " "
+	}
+	if got != "a a_2 a_2_2 a_3 b " {
+		t.Errorf("%q", got)
+	}
+	many := make([]SheetColumn, 20_000)
+	for i := range many {
+		many[i].Name = "same"
+	}
+	seen := map[string]bool{}
+	for _, c := range NewSheet("t", many...).Columns {
+		seen[c.Name] = true
+	}
+	if len(seen) != len(many) {
+		t.Errorf("%d names of %d columns", len(seen), len(many))
+	}
+}
+
 func TestWord(t *testing.T) {
 	for in, want := range map[string]string{
 		"Total Allocated(MB)": "total_allocated_mb", "Ratio(%)": "ratio_percent", "deviceId": "device_id", "GM_to_L1_datas(KB)": "gm_to_l1_datas_kb", "rxPacket/s": "rx_packet_s", "L0C": "l0c",

@@ -31,6 +31,7 @@ type hostData struct {
 	offset  int64 // from monotonic to Unix time; 0 when unknown
 	apart   bool  // its times have nothing to do with the devices'
 	copies  []copied
+	tensors []tensors
 }
 
 // copied is what the host says of a copy.
@@ -102,12 +103,12 @@ func (h *hostData) read(ctx context.Context) error {
 	if h.dict, err = readDictionaries(ctx, &h.folder, &h.bad); err != nil {
 		return err
 	}
-	for _, read := range []func(context.Context) error{h.readExpand, h.readCalls, h.readTracks, h.readNodes, h.readCopies} {
+	for _, read := range []func(context.Context) error{h.readExpand, h.readCalls, h.readTracks, h.readNodes, h.readCopies, h.readTensors} {
 		if err := read(ctx); err != nil {
 			return err
 		}
 	}
-	for _, kind := range []string{"context_id_info", "tensor_info", "hccl_info", "hccl_op_info", "node_attr_info", "fusion_op_info"} {
+	for _, kind := range []string{"context_id_info", "hccl_info", "hccl_op_info", "node_attr_info", "fusion_op_info"} {
 		size := 256
 		if kind == "hccl_op_info" || kind == "node_attr_info" {
 			size = 64

@@ -91,6 +91,10 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 	if d.sums != nil {
 		metrics = newMetricSheet(d)
 	}
+	var shapes *detailSheet
+	if len(m.host.tensors) > 0 {
+		shapes = newDetailSheet()
+	}
 	cube, vector := events(d.sample.CubeEvents), events(d.sample.VectorEvents)
 	batch := make([]trace.Task, 0, 1024)
 	alone := int64(0)
@@ -129,6 +133,11 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 		if k.Kind, k.Engine = kind, engine; kind == trace.Other {
 			k.Op = rec.Intern(what.word)
 		}
+		if op := m.op(row); op != nil && shapes != nil && m.launch[row] >= 0 && kind.Kernel() && t.context == noContext {
+			if list := m.host.tensorsOf(&m.host.calls[m.launch[row]], op.name); len(list) > 0 {
+				shapes.add(&k, rec.Text(k.Name), rec.Text(k.Op), list)
+			}
+		}
 		if d.summed != nil && d.summed[i] > 0 {
 			sum := &d.sums[d.summed[i]-1]
 			if a := sum.account(cube, vector, d.v6()); a != (trace.Account{}) {
@@ -147,6 +156,10 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 	}
 	rec.Tasks(batch)
 	d.out.AddSheet(metrics.sheet())
+	if shapes != nil {
+		shapes.Trim()
+		d.out.AddSheet(shapes.Sheet)
+	}
 	if metrics != nil && metrics.unknown > 0 {
 		d.out.Hints = append(d.out.Hints, "the number of blocks of some kernels was not recorded: their core times (aicore_time, aiv_time and times of pipes) are not known, cycles and ratios are")
 	}

@@ -166,3 +166,46 @@ func TestRead_withoutACommonClock(t *testing.T) {
 		t.Errorf("%+v, %+v", tr.Tasks.At(0), tr.Tasks.At(1))
 	}
 }
+
+// The tensors that were announced within a launch are those of its kernel, also when they take several records.
+func TestRead_tensors(t *testing.T) {
+	name := Hash("conv1")
+	call := make([]byte, 40)
+	binary.LittleEndian.PutUint16(call, hostMagic)
+	binary.LittleEndian.PutUint16(call[2:], levelNode)
+	binary.LittleEndian.PutUint32(call[8:], 77)
+	copy(call[16:], words64(100, 200, name))
+	node := []byte(trackOf(0, 0, 0, 0, 150))
+	copy(node[24:], words64(name)+words32(0)+words64(Hash("Conv2D"))+words32(4<<16|8))
+	info := func(at uint64, list ...string) string {
+		b := make([]byte, 256)
+		binary.LittleEndian.PutUint16(b, hostMagic)
+		binary.LittleEndian.PutUint32(b[8:], 77)
+		copy(b[16:], words64(at, name)+words32(uint32(len(list)))+strings.Join(list, ""))
+		return string(b)
+	}
+	one := func(output, format, kind uint32, shape ...uint32) string {
+		return (words32(append([]uint32{output, format, kind}, shape...)...) + strings.Repeat("\x00", 44))[:44]
+	}
+	track := []byte(trackOf(7, 1, 0, 0, 180))
+	tr := read(t, control(map[string]string{
+		"device_0/data/stars_soc.data.0.slice_0":             starsRecordOf(acsqStart, 0, 0, 7, 1, 1000) + starsRecordOf(acsqEnd, 1, 0, 7, 1, 1100),
+		"host/data/aging.compact.task_track.slice_0":         string(track),
+		"host/data/aging.api_event.data.slice_0":             string(call),
+		"host/data/aging.compact.node_basic_info.slice_0":    string(node),
+		"host/data/aging.additional.tensor_info.slice_0":     info(150, one(0, 0, 1, 32, 3, 224, 224), one(0, 2, 0, 64), one(0, 2, 0), one(0, 2, 0), one(0, 2, 0)) + info(151, one(1, 3, 27, 32, 1)) + info(300, one(0, 0, 0, 9)),
+		"host/data/unaging.additional.type_info_dic.slice_0": "5000_0:KERNEL_AICORE\n",
+		"host/data/unaging.additional.hash_dic.slice_0":      fmt.Sprintf("%d:conv1\n%d:Conv2D\n", name, Hash("Conv2D")),
+	}))
+	s := tr.Source.Sheet("op_details")
+	if s == nil || s.Rows != 1 {
+		t.Fatalf("%+v, %+v", s, tr.Source)
+	}
+	got := ""
+	for _, c := range []string{"name", "op_type", "input_shapes", "input_data_types", "input_formats", "output_shapes", "output_data_types", "output_formats"} {
+		got += fmt.Sprint(s.Column(c).Value(0)) + " | "
+	}
+	if want := "conv1 | Conv2D | 32,3,224,224;64;;; | FLOAT16;FLOAT;FLOAT;FLOAT;FLOAT | NCHW;ND;ND;ND;ND | 32,1 | DT_BF16 | NC1HWC0 | "; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -114,10 +114,14 @@ func (k *keys) sheet(name string, columns []trace.SheetColumn) *trace.Sheet {
 	s := trace.NewSheet(name, slices.Concat([]trace.SheetColumn{k.device, k.stream, k.task, k.start, k.duration, k.name, k.op}, columns)...)
 	s.Rows = k.rows
 	s.Trim()
-	for i := range columns {
-		if s.Column(columns[i].Name) != nil {
-			return s
+	keysLeft := 0
+	for _, name := range []string{"device", "stream", "task", "start_ns", "duration_ns", "name", "op_type"} {
+		if s.Column(name) != nil {
+			keysLeft++
 		}
 	}
-	return nil // keys alone
+	if len(s.Columns) == keysLeft {
+		return nil // keys alone
+	}
+	return s
 }

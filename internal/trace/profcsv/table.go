@@ -24,6 +24,9 @@ type table struct {
 	rest bool // the file ends within the last row
 }
 
+// mostColumns is far more than the widest table has.
+const mostColumns = 4096
+
 // openTable reads the header.
 func openTable(ctx context.Context, in io.Reader) (*table, error) {
 	src := &reader{ctx: ctx, Reader: in}
@@ -37,6 +40,9 @@ func openTable(ctx context.Context, in io.Reader) (*table, error) {
 			return nil, errors.New("the file is empty")
 		}
 		return nil, err
+	}
+	if len(head) > mostColumns {
+		return nil, fmt.Errorf("its header has %d columns, expected at most %d", len(head), mostColumns)
 	}
 	for i, name := range head {
 		name = strings.Trim(strings.TrimPrefix(name, "\ufeff"), " \t\r\"")

@@ -28,12 +28,27 @@ type table struct {
 }
 
 // Schema describes the tables, for help texts.
-func Schema() []string { return schema(tables()) }
-
-func schema(tables []table) []string {
+func Schema() []string {
 	var out []string
-	for _, t := range tables {
+	for _, t := range tables() {
 		out = append(out, t.name+"("+t.columns+")")
+	}
+	return out
+}
+
+// told names the tables, and the columns of those that sql names.
+func told(tables []table, sql string) string {
+	var names, columns []string
+	for _, t := range tables {
+		name := strings.Trim(t.name, `"`)
+		names = append(names, name)
+		if mentions(sql, name) {
+			columns = append(columns, strings.ReplaceAll(t.name+"("+t.columns+")", `"`, ""))
+		}
+	}
+	out := "tables: " + strings.Join(names, ", ")
+	if len(columns) > 0 {
+		out += "; columns: " + strings.Join(columns, ", ")
 	}
 	return out
 }
@@ -59,7 +74,7 @@ func Run(ctx context.Context, t *trace.Trace, sql string, out Result) error {
 	s, tail, err := db.Prepare(sql)
 	switch {
 	case err != nil:
-		return problem.Usagef("query: %w; tables: %s", err, strings.Join(schema(all), ", "))
+		return problem.Usagef("query: %w; %s", err, told(all, sql))
 	case s == nil:
 		return problem.Usagef("query: no statement")
 	}

@@ -15,6 +15,8 @@ type Answer struct {
 	Collect  string `json:"collect,omitempty"` // what is needed for the answer
 }
 
+const shapes = "which shapes it had"
+
 // answers says what t can tell.
 func answers(t *trace.Trace) []Answer {
 	kernels, typed, submitted, collectives, cycles := false, false, false, false, false
@@ -39,7 +41,7 @@ func answers(t *trace.Trace) []Answer {
 		{"where the device time went", t.Tasks.Len() > 0 || len(s.Totals) > 0, "npu trace stats", "--task-time=l0 or more"},
 		{"which operator types take it", typed || len(s.Totals) > 0, "npu trace stats --only op_types", "--task-time=l1 (torch_npu: profiler_level Level1)"},
 		{"what bounds a kernel", cycles || s.Sheet("pmu") != nil, "npu trace stats --only pmu", "--ai-core=on --aic-metrics=PipeUtilization (torch_npu: aic_metrics)"},
-		{"which shapes it had", s.Sheet("op_details") != nil, "npu trace query 'select name, input_shapes from op_details'", "--task-time=l1 (torch_npu: profiler_level Level1)"},
+		{shapes, s.Sheet("op_details") != nil, "npu trace query 'select name, input_shapes from op_details'", "--task-time=l1 (torch_npu: profiler_level Level1)"},
 		{"why the device was idle", submitted, "npu trace stats --only idle,streams", "the host's calls: --ascendcl=on --runtime-api=on"},
 		{"what the host did", t.Spans.Len() > 0, "npu trace stats --only apis", "--ascendcl=on --runtime-api=on (torch_npu: activities CPU)"},
 		{"how long communication took", collectives || s.Sheet("communication") != nil, "npu trace stats --only collectives,communication", "--hccl=on (torch_npu: profiler_level Level1)"},
@@ -51,6 +53,9 @@ func answers(t *trace.Trace) []Answer {
 	for i := range list {
 		if list[i].Answered {
 			list[i].Collect = ""
+		}
+		if list[i].Question == shapes && s.Records["node_basic_info"] > 0 {
+			list[i].Collect = "operators that tell their tensors: those of aclnn, graphs and torch_npu do, kernels launched by hand do not"
 		}
 	}
 	if t.Source.Format == "run" || strings.HasPrefix(t.Source.Format, "npt") || strings.HasPrefix(t.Source.Format, "npu ") {
