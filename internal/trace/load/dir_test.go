@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/klauspost/compress/gzip"
+
 	"npu/internal/problem"
 	"npu/internal/trace"
 	"npu/internal/trace/export"
@@ -82,5 +84,94 @@ func TestReadAll_staysWithinItsMemory(t *testing.T) {
 		if traces[i] == nil || errs[i] != nil {
 			t.Errorf("part %d: %v, %v", i, traces[i], errs[i])
 		}
+	}
+}
+
+// files writes a directory: what, by path below it.
+func files(t *testing.T, what map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for path, text := range what {
+		full := filepath.Join(dir, filepath.FromSlash(path))
+		os.MkdirAll(filepath.Dir(full), 0o755)
+		if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const (
+	kernels = "Name,Type,Accelerator Core,Start Time(us),Duration(us),Block Dim,Context ID,aic_total_cycles\nconv,Conv2D,AI_CORE,1700000000000000.000\t,2.5,8,N/A,100\n"
+	memory  = "Component,Timestamp(us),Total Reserved(KB),Device\nAPP,1700000000000001.000\t,4,NPU:5\n"
+)
+
+// What cannot be read does not hide what stands beside it.
+func TestRead_nextForm(t *testing.T) {
+	out := "x_ascend_pt/ASCEND_PROFILER_OUTPUT/"
+	dir := files(t, map[string]string{"x_ascend_pt/profiler_info_2.json": "{}", out + "trace_view.json": "", out + "kernel_details.csv": kernels, out + "memory_record.csv": memory, out + "l2_cache.csv": ""})
+	tr, err := File(context.Background(), dir)
+	if problem.ClassOf(err) != problem.Damaged || tr == nil || tr.Tasks.Len() != 1 || tr.Source.Sheet("npu_module_mem") != nil && tr.Source.Sheet("memory_record") != nil {
+		t.Fatalf("%v, %+v", err, tr)
+	}
+	if !strings.Contains(strings.Join(tr.Source.Missing, ";"), "trace_view.json is no trace: it is empty") || tr.Source.Devices[0].Rank != 2 {
+		t.Errorf("%+v", tr.Source)
+	}
+	dir = files(t, map[string]string{out + "trace_view.json": "", out + "memory_record.csv": memory})
+	if tr, err := File(context.Background(), dir); tr == nil || err == nil || len(tr.Source.Sheets) != 1 || tr.Counters.Len() != 1 {
+		t.Errorf("tables alone: %v, %+v", err, tr)
+	}
+	dir = files(t, map[string]string{out + "trace_view.json": ""})
+	if tr, err := File(context.Background(), dir); tr != nil || err == nil {
+		t.Errorf("nothing: %v, %+v", err, tr)
+	}
+}
+
+// Tables beside a timeline are of its device, whatever number they give it, and packed files count as others do.
+func TestRead_sidesAreOfTheDevice(t *testing.T) {
+	var packed strings.Builder
+	z := gzip.NewWriter(&packed)
+	z.Write([]byte(memory))
+	z.Close()
+	out := "x_ascend_pt/ASCEND_PROFILER_OUTPUT/"
+	dir := files(t, map[string]string{"x_ascend_pt/profiler_info_2.json": "{}", out + "npu_module_mem.csv.gz": packed.String(), out + "kernel_details.csv": kernels, out + "l2_cache.csv": "Stream Id,Task Id,Hit Rate,Victim Rate,Op Name\n1,2,0.5,0,conv\n",
+		out + "trace_view.json": `[{"ph":"M","name":"process_name","pid":1,"args":{"name":"Ascend Hardware"}},{"ph":"X","name":"conv","pid":1,"tid":3,"ts":"1700000000000000.000","dur":2.5,"args":{"Task Type":"AI_CORE","Task Id":1}}]`})
+	tr, err := File(context.Background(), dir)
+	if err != nil || tr.Tasks.Len() != 1 || len(tr.Source.Devices) != 1 {
+		t.Fatalf("%v, %+v", err, tr)
+	}
+	if k := tr.Tasks.At(0); tr.String(k.Op) != "Conv2D" || k.Blocks != 8 || tr.Account(k.Acct).Total != 100 {
+		t.Errorf("%+v", k)
+	}
+	for _, name := range []string{"npu_module_mem", "l2_cache", "pmu"} {
+		if s := tr.Source.Sheet(name); s == nil || s.Column("device").Int[0] != int64(tr.Tasks.Device.At(0)) {
+			t.Errorf("table %s: %+v", name, s)
+		}
+	}
+	if c := tr.Counters.At(0); c.Value != 4096 || c.Device != tr.Tasks.Device.At(0) {
+		t.Errorf("%+v", c)
+	}
+	whole, err := File(context.Background(), filepath.Join(dir, "x_ascend_pt", "profiler_info_2.json"))
+	if err != nil || whole.Tasks.Len() != 1 || len(whole.Source.Notes) != 1 {
+		t.Errorf("a part: %v, %+v", err, whole)
+	}
+}
+
+// What torch_npu recorded and nobody analysed: the framework and the device become one trace of one rank.
+func TestRead_neverAnalysed(t *testing.T) {
+	op := append(make([]byte, 58), "\x02\x00\x04\x00\x00\x00add1"...)
+	op[8] = 9 // ends at 9
+	record := append([]byte{1, 0, byte(len(op)), 0, 0, 0}, op...)
+	log := make([]byte, 128)
+	for i, kind := range []byte{0, 1} {
+		copy(log[64*i:], []byte{kind | byte(i)<<6, 0, 0xD3, 0x6B, 1, 0, 1, 0, byte(i)})
+	}
+	dir := files(t, map[string]string{
+		"h_1_2_ascend_pt/profiler_info_4.json": `{"rank_id":4}`, "h_1_2_ascend_pt/FRAMEWORK/torch.op_range": string(record),
+		"h_1_2_ascend_pt/PROF_000001_1_A/device_6/data/stars_soc.data.6.slice_0": string(log),
+	})
+	tr, err := File(context.Background(), dir)
+	if err != nil || tr.Tasks.Len() != 1 || tr.Spans.Len() != 1 || len(tr.Source.Devices) != 1 || tr.Source.Devices[0].Rank != 4 || tr.String(tr.Spans.At(0).Name) != "add1" {
+		t.Fatalf("%v, %+v", err, tr)
 	}
 }

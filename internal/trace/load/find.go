@@ -23,8 +23,11 @@ type part struct {
 	path  string
 	group string // parts of one group are of the same devices
 	bytes int64  // of input
-	read  func(ctx context.Context) (*trace.Trace, error)
+	read  reading
 }
+
+// reading reads a part.
+type reading func(ctx context.Context) (*trace.Trace, error)
 
 // deepest is how far below the given directory data is looked for.
 const deepest = 6
@@ -144,14 +147,19 @@ func sort(dir string, entries []entry) (files map[string][]string, sides []strin
 	return files, append(files["steps"], files["side"]...)
 }
 
-// exported takes the files of dir and of its folders of exports.
-func exported(dir string, entries []entry) []part {
+// exported takes the files of dir and of its folders of exports: of the forms that hold tasks the one that says most. Where its
+// first file cannot be read at all, the next form is read, and in the end the tables without tasks.
+func exported(dir string, entries []entry) (parts []part) {
 	files, sides := sort(dir, entries)
-	for _, c := range []string{"capture", "database", "json", "kernels", "tasks"} {
+	var next reading
+	if len(sides) > 0 {
+		next = withSides(nothing, sides)
+	}
+	for _, c := range []string{"tasks", "kernels", "json", "database", "capture"} { // from what says least
 		if len(files[c]) == 0 {
 			continue
 		}
-		var parts []part
+		parts = nil
 		for _, path := range files[c] {
 			group := dir
 			if c == "capture" {
@@ -159,17 +167,25 @@ func exported(dir string, entries []entry) []part {
 			}
 			parts = append(parts, plain(path, group, nil, deviceOf(dir)))
 		}
-		if c == "json" && len(files["kernels"]) > 0 && !strings.HasPrefix(filepath.Base(files["kernels"][0]), "kernel_details") {
-			sides = append(sides, files["kernels"]...) // counters and shapes, which timelines leave out
+		first, also := &parts[0], sides
+		if c == "json" && len(files["kernels"]) > 0 {
+			// The table of kernels adds types, counters and shapes to the timeline.
+			if path, kernels := first.path, files["kernels"][0]; strings.HasPrefix(filepath.Base(kernels), "kernel_details") {
+				first.read = func(ctx context.Context) (*trace.Trace, error) { return withDetails(ctx, path, kernels) }
+			} else {
+				also = slices.Concat(sides, files["kernels"])
+			}
 		}
-		parts[0].read = withSides(parts[0].read, sides)
+		first.read = orElse(withSides(first.read, also), next)
+		next = first.read
+	}
+	if parts != nil {
 		return parts
 	}
-	var alone []part
 	for _, path := range sides {
-		alone = append(alone, plain(path, dir, nil, deviceOf(dir)))
+		parts = append(parts, plain(path, dir, nil, deviceOf(dir)))
 	}
-	return alone
+	return parts
 }
 
 // class is what a file name promises; empty for names that are not looked into.
@@ -224,24 +240,15 @@ func plain(path, group string, more details, device uint16) part {
 
 var profilerInfo = regexp.MustCompile(`^profiler_info(?:_(\d{1,8}))?\.json$`)
 
-// torch takes the analysed output of one rank. The table of kernels adds types and counters to the timeline.
+// torch takes the analysed output of one rank.
 func torch(dir, out string) []part {
 	entries, err := list(out)
 	if err != nil {
 		return nil
 	}
-	files, sides := sort(out, entries)
 	parts := exported(out, entries)
 	for i := range parts {
-		p := &parts[i]
-		p.group = dir
-		if base := filepath.Base(p.path); len(files["json"]) > 0 && strings.HasPrefix(base, "trace_view.json") && len(files["kernels"]) > 0 {
-			read := func(ctx context.Context) (*trace.Trace, error) { return withDetails(ctx, p.path, files["kernels"][0]) }
-			if i == 0 {
-				read = withSides(read, sides)
-			}
-			p.read = read
-		}
+		parts[i].group = dir
 	}
 	if rank := rankOf(dir); rank >= 0 {
 		return rankedParts(parts, rank)

@@ -17,7 +17,7 @@ import (
 
 // withSides reads a part, and the files beside it that hold tables, counters and sums of the same collection. Sides that cannot
 // be read are named as missing.
-func withSides(read func(context.Context) (*trace.Trace, error), sides []string) func(context.Context) (*trace.Trace, error) {
+func withSides(read reading, sides []string) reading {
 	if len(sides) == 0 {
 		return read
 	}
@@ -38,6 +38,9 @@ func withSides(read func(context.Context) (*trace.Trace, error), sides []string)
 				missing = append(missing, err.Error())
 			}
 			if side != nil {
+				for i, m := range side.Source.Missing {
+					side.Source.Missing[i] = base(path) + ": " + m
+				}
 				if known {
 					own(side, device)
 				}
@@ -46,6 +49,33 @@ func withSides(read func(context.Context) (*trace.Trace, error), sides []string)
 		}
 		out := *merge.Attach(t, more...)
 		out.Source.Missing = append(out.Source.Missing[:len(out.Source.Missing):len(out.Source.Missing)], missing...)
+		return &out, err
+	}
+}
+
+// nothing is a trace without tasks, for tables that stand alone.
+func nothing(context.Context) (*trace.Trace, error) {
+	rec := trace.NewRecorder()
+	rec.SetSource(trace.Source{Format: "tables", Records: map[string]int64{}})
+	return rec.Finish(), nil
+}
+
+// orElse reads next where read gives nothing. The error stays that of read.
+func orElse(read, next reading) reading {
+	if next == nil {
+		return read
+	}
+	return func(ctx context.Context) (*trace.Trace, error) {
+		t, err := read(ctx)
+		if t != nil || ctx.Err() != nil {
+			return t, err
+		}
+		other, _ := next(ctx)
+		if other == nil || other.Tasks.Len() == 0 && len(other.Source.Sheets) == 0 && len(other.Source.Steps) == 0 {
+			return nil, err
+		}
+		out := *other
+		out.Source.Missing = append([]string{err.Error()}, out.Source.Missing...)
 		return &out, err
 	}
 }

@@ -16,6 +16,7 @@ import (
 type db struct {
 	conn   *sqlite3.Conn
 	tables map[string]map[string]bool // columns by table
+	cut    error                      // why the file is not whole
 }
 
 // most bounds a single value: names and call stacks are far shorter.
@@ -38,12 +39,21 @@ func open(ctx context.Context, path string) (*db, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &db{conn, map[string]map[string]bool{}}
+	d := &db{conn: conn, tables: map[string]map[string]bool{}}
 	conn.SetInterrupt(ctx)
 	conn.Limit(sqlite3.LIMIT_LENGTH, most)
-	if err := errors.Join(conn.Exec("PRAGMA trusted_schema=0"), conn.Exec("PRAGMA cell_size_check=1"), d.schema()); err != nil {
+	if err := errors.Join(conn.Exec("PRAGMA trusted_schema=0"), conn.Exec("PRAGMA cell_size_check=1")); err != nil {
 		conn.Close()
 		return nil, err
+	}
+	if err := d.schema(); err != nil {
+		// SQLite refuses a file that is shorter than its head says, unless it is told that the schema may be mended: what is
+		// left of it can then be read.
+		d.cut = err
+		if err2 := errors.Join(conn.Exec("PRAGMA writable_schema=1"), d.schema()); err2 != nil || len(d.tables) == 0 {
+			conn.Close()
+			return nil, err
+		}
 	}
 	return d, nil
 }

@@ -41,7 +41,7 @@ func Read(ctx context.Context, path string) (*trace.Trace, error) {
 	if d.tables["PYTORCH_API"] != nil {
 		r.source.Format = "torch_npu database"
 	}
-	err = r.read()
+	err = errors.Join(d.cut, r.read())
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
