@@ -91,7 +91,7 @@ func runTraceStats(ctx context.Context, o *traceStatsOptions) error {
 }
 
 // statsTables is the tables of the report, in their order.
-var statsTables = []string{"op_types", "ops", "pmu", "collectives", "communication", "links", "apis", "steps", "streams", "idle", "devices", "counters"}
+var statsTables = []string{"op_types", "ops", "pmu", "collectives", "communication", "links", "apis", "steps", "streams", "idle", "devices", "totals", "counters"}
 
 // statsSections is the report.
 func statsSections(t *trace.Trace, st *stats.Stats) []section {
@@ -167,6 +167,11 @@ func statsSections(t *trace.Trace, st *stats.Stats) []section {
 				rank = *d.Rank
 			}
 			row(d.Device, rank, d.Tasks, d.SpanNs, d.BusyNs, d.UnionNs, d.ComputeNs, d.CommNs, d.ExposedNs, d.FreeNs)
+		}
+	})
+	add("totals", "busy_ns union_ns copy_compute_overlap_ns idle_ns", func(row func(cells ...any)) {
+		if len(st.Devices) > 0 {
+			row(st.BusyNs, st.UnionNs, st.CopyComputeNs, st.Idle.Total())
 		}
 	})
 	add("counters", "device samples min mean max last counter", func(row func(cells ...any)) {

@@ -32,6 +32,7 @@ type hostData struct {
 	apart   bool  // its times have nothing to do with the devices'
 	copies  []copied
 	tensors []tensors
+	ranges  []userRange
 }
 
 // copied is what the host says of a copy.
@@ -103,12 +104,12 @@ func (h *hostData) read(ctx context.Context) error {
 	if h.dict, err = readDictionaries(ctx, &h.folder, &h.bad); err != nil {
 		return err
 	}
-	for _, read := range []func(context.Context) error{h.readExpand, h.readCalls, h.readTracks, h.readNodes, h.readCopies, h.readTensors} {
+	for _, read := range []func(context.Context) error{h.readExpand, h.readCalls, h.readTracks, h.readNodes, h.readCopies, h.readTensors, h.readRanges} {
 		if err := read(ctx); err != nil {
 			return err
 		}
 	}
-	for _, kind := range []string{"context_id_info", "hccl_info", "hccl_op_info", "node_attr_info", "fusion_op_info"} {
+	for _, kind := range []string{"context_id_info", "hccl_op_info", "node_attr_info", "fusion_op_info"} {
 		size := 256
 		if kind == "hccl_op_info" || kind == "node_attr_info" {
 			size = 64
@@ -121,7 +122,7 @@ func (h *hostData) read(ctx context.Context) error {
 		h.holes(kind, h.missing)
 	}
 	for kind, n := range h.unread("api_event.data", "task_track", "node_basic_info", "expand_stream_spec", "hash_dic", "type_info_dic", "context_id_info", "tensor_info", "hccl_info",
-		"hccl_op_info", "node_attr_info", "memcpy_info", "fusion_op_info") {
+		"hccl_op_info", "node_attr_info", "memcpy_info", "fusion_op_info", "msproftx") {
 		h.records["bytes not read: "+kind] += n
 	}
 	return nil
@@ -335,6 +336,7 @@ func (h *hostData) spans(rec *trace.Recorder, offset int64, device uint16, calle
 		}
 	}
 	rec.Spans(batch)
+	h.rangeSpans(rec, offset, device, threads)
 }
 
 // threads numbers the host threads from 1, by their ids in the operating system.
@@ -345,6 +347,9 @@ func (h *hostData) threads(rec *trace.Recorder) map[uint32]uint16 {
 	}
 	for i := range h.tracks {
 		seen[h.tracks[i].thread] = true
+	}
+	for i := range h.ranges {
+		seen[h.ranges[i].thread] = true
 	}
 	return number(rec, seen)
 }

@@ -162,6 +162,11 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 		}
 		list[i] = nil // its records are tasks now
 	}
+	pieces, err := host.commSheet(ctx, offset)
+	if err != nil {
+		return nil, problem.Damagedf("%s: %w", hostDir, err)
+	}
+	source.AddSheet(pieces)
 	source.BadRecords += host.bad
 	if host.events > 0 {
 		source.Records["api events without an end"] = host.events

@@ -209,3 +209,37 @@ func TestRead_tensors(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// Ranges of the user's program become calls, and pieces of collective operations a table.
+func TestRead_rangesAndPieces(t *testing.T) {
+	tx := make([]byte, 256)
+	binary.LittleEndian.PutUint16(tx, hostMagic)
+	copy(tx[36:], words32(1, 99))
+	copy(tx[64:], words64(100, 300))
+	copy(tx[100:], "epoch 1\x00rubbish")
+	piece := make([]byte, 256)
+	binary.LittleEndian.PutUint16(piece, hostMagic)
+	copy(piece[16:], words64(500, Hash("Memcpy"), Hash("tag"), Hash("group")))
+	copy(piece[48:], words32(0, 3, 8, 0, 2, ^uint32(0)))
+	copy(piece[72:], words64(^uint64(0)))
+	copy(piece[88:], words64(0x4004000000000000, 0, 0, 4096)) // 2.5
+	copy(piece[120:], words32(0, 4, 1, 0, 255))
+	tr := read(t, control(map[string]string{
+		"host/data/aging.additional.msproftx.slice_0": string(tx), "host/data/aging.additional.hccl_info.slice_0": string(piece),
+		"host/data/unaging.additional.hash_dic.slice_0": fmt.Sprintf("%d:Memcpy\n%d:tag\n%d:group\n", Hash("Memcpy"), Hash("tag"), Hash("group")),
+	}))
+	if s := tr.Spans.At(0); tr.Spans.Len() != 1 || tr.String(s.Name) != "mstx@epoch 1" || s.Start != unix+1000 || s.End != unix+3000 || tr.Threads[0].Name != "tid 99" {
+		t.Errorf("%+v %q", s, tr.String(s.Name))
+	}
+	c := tr.Source.Sheet("communication_tasks")
+	if c == nil || c.Rows != 1 {
+		t.Fatalf("%+v", tr.Source)
+	}
+	got := ""
+	for i := range c.Columns {
+		got += fmt.Sprint(c.Columns[i].Name, "=", c.Columns[i].Value(0), " ")
+	}
+	if want := fmt.Sprint("time_ns=", unix+5000, " name=Memcpy tag=tag group_name=group local_rank=0 remote_rank=3 rank_size=8 plane_id=2 duration_estimated_us=2.5 size_bytes=4096 data_type=FP32 link_type=HCCS transport_type=SDMA "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
