@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -417,4 +418,45 @@ func TestSample_tensorParallel(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s is not what the test builds: go test ./internal/model -run TestSample -update", path)
 	}
+}
+
+// Buffers of the caller may move between executions, also those of a collective whose operand is an input and whose
+// result is an output, and sessions of one model on several devices are independent of each other.
+func TestWorld_movedBuffers(t *testing.T) {
+	path := written(t, "bare", func(b *onnx.Builder) {
+		b.Input("x", tensor.Int32, "4")
+		b.Output("y", tensor.Int32, "4")
+		b.Node("npu.HcomAllReduce", "x", "y", kernels.Attrs{"reduction": "sum"})
+	})
+	rt, err := runtime.Open(runtime.Config{Chip: chip(t), Devices: 2})
+	okAll(t, err)
+	th := rt.Attach()
+	w, err := LoadWorld(th, ranksOf(opened(t, path), 2), LoadOptions{Mode: Sunk})
+	okAll(t, err)
+	in, out := make([]runtime.Ptr, 2), make([]runtime.Ptr, 2)
+	for round := range 3 {
+		for r := range 2 {
+			okAll(t, w.On(r, func(s *Session) error {
+				if round != 1 { // the second round finds the buffers where they were
+					if in[r], err = th.Malloc(64); err != nil {
+						return err
+					}
+					if out[r], err = th.Malloc(64); err != nil {
+						return err
+					}
+				}
+				v := []int32{int32(round), int32(r), 3, 4}
+				return cmp.Or(s.BindInput(0, in[r]), s.BindOutput(0, out[r]), th.MemcpyFromHost(in[r], tensor.Bytes(v)))
+			}))
+		}
+		okAll(t, w.Execute(), w.Wait())
+		for r := range 2 {
+			got := make([]byte, 16)
+			okAll(t, w.On(r, func(*Session) error { return th.MemcpyToHost(got, out[r]) }))
+			if want := tensor.Bytes([]int32{2 * int32(round), 1, 6, 8}); !bytes.Equal(got, want) {
+				t.Errorf("round %d, rank %d: %v, want %v", round, r, tensor.View[int32](got), tensor.View[int32](want))
+			}
+		}
+	}
+	okAll(t, w.Unload(), rt.Close(th))
 }

@@ -57,6 +57,9 @@ func TestBuild_collectives(t *testing.T) {
 		if want := []string{"HcomAllReduce sum", "HcomAllGather all", "HcomReduceScatter part", "HcomSend away", "HcomReceive here"}; !equal(kinds, want) {
 			t.Errorf("tasks %q", kinds)
 		}
+		if g := m.Groups[0].Def.Attrs.Strs("hcom_group_names"); !equal(g, []string{"hccl_world_group"}) {
+			t.Errorf("groups %q", g)
+		}
 		built, err := m.Build(nil)
 		if err != nil || len(built.Timed) > 0 {
 			t.Fatal(err, built.Timed)

@@ -96,6 +96,7 @@ type writer struct {
 	store   []byte
 	kernels map[string]bool
 	labels  uint32
+	groups  []string // of operators of communication
 	io      InOut
 }
 

@@ -28,6 +28,9 @@ func (s *graphWriter) attrs(o *OpDef, n *graph.Node, names []string, at Placed) 
 	}
 	if graph.IsCollective(n.Op) {
 		o.Attrs.setStr("_ge_attr_op_kernel_lib_name", "ops_kernel_info_hccl")
+		if g := o.Attrs.Str("group"); !slices.Contains(s.w.groups, g) {
+			s.w.groups = append(s.w.groups, g)
+		}
 		return nil
 	}
 	o.Attrs.setInt("tvm_blockdim", int64(at.Blocks))

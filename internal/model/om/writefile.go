@@ -156,6 +156,9 @@ func (w *writer) file() ([]byte, error) {
 	a.setStr("atc_version", "npu")
 	a.setStr("atc_cmdline", ourCommand+" "+w.p.Command+" (written by npu: no device code inside)")
 	a.setStrs("attr_model_out_nodes_name", outs)
+	if len(w.groups) > 0 {
+		a.setStrs("hcom_group_names", w.groups)
+	}
 	a.setInts("om_info_list", []int64{int64(len(w.weights)), int64(len(w.store)), 0, int64(len(tasks)), 0})
 	g := &Group{Partitions: []Partition{
 		{Type: InOutInfo, Data: w.io.append(nil)}, {Type: ModelDefPart, Data: w.def.encode()}, {Type: WeightsPart, Data: w.weights},
