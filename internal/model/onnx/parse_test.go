@@ -69,11 +69,11 @@ func TestParse_sample(t *testing.T) {
   y undefined[unknown] = If(cond)
     else_branch:
     graph ()
-      e undefined[unknown] = Clip(m, _, [1 2 3]) {list=[1 -2] mode="x" names=[a b]}
+      e float32[?x3] = Clip(m, _, [1 2 3]) {list=[1 -2] mode="x" names=[a b]}
       return e
     then_branch:
     graph ()
-      t undefined[unknown] = Reshape(m, [-1 3]) {allowzero=1}
+      t float32[?x3] = Reshape(m, [-1 3]) {allowzero=1}
       return t
   z undefined[unknown], _ = my.Op(y) {alpha=0.5 t=uint8[2]}
   return y, z
