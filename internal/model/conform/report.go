@@ -110,6 +110,7 @@ func (r *Report) Markdown() string {
 		}
 		fmt.Fprintf(&b, "| %s%s | %d | %s | %d | %d |\n", o.Name, mark, o.Since, o.Types, o.Cases, o.Passed)
 	}
+	b.WriteString("\n## Operators of ONNX Runtime\n\nIts optimiser and its quantiser write operators of the domain com.microsoft. These are replaced by the few ONNX operators that they\nstand for: " + strings.Join(graph.ContribOps(), ", ") + ".\n")
 	b.WriteString("\n## Operators that are refused\n\nBy name, before anything runs (exit code 1). They handle strings, images in files or training.\n\n| operator | cases |\n| --- | ---: |\n")
 	for _, o := range missing {
 		fmt.Fprintf(&b, "| %s | %d |\n", o.Name, o.Unsupported)

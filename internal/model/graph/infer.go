@@ -29,6 +29,9 @@ func Infer(g *Graph) (notes []string, err error) {
 		w.late[v] = v.Kind != Tensor
 	}
 	names := outputNames(g)
+	if err := replace(g); err != nil {
+		return nil, problem.Mark(problem.Failed, err)
+	}
 	RemoveDead(g) // what nobody wants need not be supported
 	if err = w.graph(g); err == nil {
 		RemoveDead(g)

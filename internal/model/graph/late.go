@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"npu/internal/sim/kernels"
 	"npu/internal/tensor"
@@ -23,6 +24,9 @@ func IsStepped(op string) bool {
 // Computes says whether a model may use an operator: package kernels has it, it is stepped, or it vanishes before.
 func Computes(op string) bool {
 	_, ok := kernels.Lookup(op)
+	if short, found := strings.CutPrefix(op, microsoft); found {
+		return slices.Contains(ContribOps(), short)
+	}
 	return ok || IsStepped(op) || op == "If" || op == "Constant" || op == "Shape" || op == "Size" || op == flexAttention
 }
 

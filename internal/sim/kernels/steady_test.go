@@ -71,7 +71,13 @@ func steadyCases(t *testing.T) []steadyCase {
 		)
 	}
 	for _, u := range []tensor.DType{tensor.Uint8, tensor.Int8} {
+		one, place := f(tensor.Float32), f(u)
 		cases = append(cases,
+			steadyCase{"MaxPool", Attrs{"kernel_shape": []int64{3, 3}}, []*tensor.Tensor{f(u, 2, 6, 30, 31)}, 1},
+			steadyCase{"Transpose", Attrs{"perm": []int64{0, 2, 3, 1}}, []*tensor.Tensor{f(u, 2, 6, 30, 31)}, 1},
+			steadyCase{"DynamicQuantizeLinear", nil, []*tensor.Tensor{f(tensor.Float32, 900)}, 3},
+			steadyCase{"QLinearMatMul", nil, []*tensor.Tensor{f(u, 60, 50), one, place, f(u, 50, 40), one, place, one, place}, 1},
+			steadyCase{"QLinearConv", nil, []*tensor.Tensor{f(u, 2, 6, 30, 31), one, place, f(u, 8, 6, 3, 3), one, place, one, place, f(tensor.Int32, 8)}, 1},
 			steadyCase{"MatMulInteger", nil, []*tensor.Tensor{f(u, 3, 60, 50), f(tensor.Int8, 50, 40), f(u), f(tensor.Int8)}, 1},
 			steadyCase{"ConvInteger", Attrs{"pads": []int64{1, 1, 1, 1}, "strides": []int64{2, 1}}, []*tensor.Tensor{f(u, 2, 6, 30, 31), f(tensor.Int8, 8, 6, 3, 3), f(u)}, 1},
 		)
