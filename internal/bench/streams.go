@@ -18,6 +18,11 @@ func streamSpecs() []Spec {
 		{Name: "Stream/create-destroy", About: "create and destroy a stream", open: with(nil, streamLife)},
 		{Name: "Stream/host-func", About: "host function and the synchronise behind it", open: with(nil, hostFunc)},
 	}
+	list = append(list,
+		Spec{Name: "Stream/overlap-20us", About: "a launch with 20 µs of host work, of a kernel that computes for 20 µs; synchronise after 512. Kernels compute beside the host", Goal: Goal{Partner: "Stream/foreground-20us"}, open: overlap(20, false)},
+		Spec{Name: "Stream/foreground-20us", About: "the same where only a thread that waits drives the devices", open: overlap(20, true)},
+		Spec{Name: "Stream/overlap-1us", About: "the same with 1 µs of each: not worth waking a goroutine for", Goal: Goal{Partner: "Stream/foreground-1us"}, open: overlap(1, false)},
+		Spec{Name: "Stream/foreground-1us", About: "the same where only a thread that waits drives the devices", open: overlap(1, true)})
 	for _, n := range []int{1, 8, 64} {
 		s := Spec{Name: fmt.Sprintf("Stream/scheduler-%d-streams", n), About: "a task of the device: decode, dispatch, end, record; no submission", Rate: "tasks_per_s", open: scheduler(n)}
 		if n == 8 {

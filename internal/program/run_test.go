@@ -493,7 +493,7 @@ func TestDeterministic(t *testing.T) {
 			t.Fatal(err)
 		}
 		if res.Trace.Meta.WallOrdered {
-			t.Fatal("ordered by wall time")
+			t.Fatal("ordered by wall time:", res.Warnings)
 		}
 		var b strings.Builder
 		fmt.Fprintln(&b, texts(res))

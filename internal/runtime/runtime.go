@@ -29,10 +29,11 @@ type Config struct {
 	Spans bool
 	// RunDir is the run directory (ipc.Path) in which this process shows itself to others and shares devices with them;
 	// empty: it does neither. One that cannot be used does no harm: see Runtime.Alone.
-	RunDir  string
-	Program string           // what runs, as others see it
-	Inject  []*sim.Injection // faults to raise
-	Pace    bool             // device time does not run ahead of wall time
+	RunDir     string
+	Program    string           // what runs, as others see it
+	Inject     []*sim.Injection // faults to raise
+	Foreground bool             // nothing computes beside the program's threads: see sim.Config
+	Pace       bool             // device time does not run ahead of wall time
 }
 
 // Runtime is the runtime of one process: the devices, and the threads that use them.
@@ -73,7 +74,7 @@ func Open(c Config) (*Runtime, error) {
 		chips[i] = c.Chip
 	}
 	rt := &Runtime{cfg: c, spans: c.Spans && c.Recorder != nil, strings: c.Recorder}
-	sc := sim.Config{Chips: chips, Policy: c.Policy, TimingOnly: c.TimingOnly, Stepped: c.Stepped, LoopTurns: c.LoopTurns, MemoryBytes: c.MemoryBytes, Pace: c.Pace}
+	sc := sim.Config{Chips: chips, Policy: c.Policy, TimingOnly: c.TimingOnly, Stepped: c.Stepped, LoopTurns: c.LoopTurns, Foreground: c.Foreground, MemoryBytes: c.MemoryBytes, Pace: c.Pace}
 	if rt.strings != nil {
 		rt.watched = &watched{rec: rt.strings}
 		sc.Recorder = rt.watched

@@ -27,14 +27,12 @@ func (m *Machine) drive(p *Port) {
 		if p != nil && p.done.Load() != 0 {
 			return
 		}
-		if n == 0 {
-			m.link.stall()
-			if p != nil {
-				m.deadlock()
-			}
+		if p == nil && m.want.Load() != 0 {
 			return
 		}
-		if p == nil && m.want.Load() != 0 {
+		if n == 0 {
+			m.link.stall()
+			m.deadlock()
 			return
 		}
 	}
@@ -69,6 +67,8 @@ func (m *Machine) refresh() (moved bool) {
 			}
 			if c < infOut {
 				b = min(b, max(c, p.ahead.Load())+1+Doorbell)
+			} else if c < infDev && m.background.drives && !p.gone {
+				b = min(b, p.left.Load()+1+Doorbell)
 			}
 		}
 		// After the clocks: whatever lies before one of them has been committed. What is found here moves the bound with
@@ -112,6 +112,9 @@ func (m *Machine) batch(p *Port) int {
 			continue
 		}
 		if len(m.pending) == 0 || m.pending[0].t >= m.bound {
+			return n
+		}
+		if p == nil && m.want.Load() != 0 {
 			return n
 		}
 		e := m.pending.pop()

@@ -71,6 +71,9 @@ func (f *Function) engine() trace.Engine {
 // before anything runs.
 func (m *Machine) Load(f *Function) uint32 {
 	f.Blocks = max(1, f.Blocks)
+	if f.Run != nil && m.background.runs == 0 && !m.cfg.TimingOnly && !m.cfg.Foreground {
+		m.background.heavy.Store(true) // until the first one has shown how long it takes
+	}
 	m.functions = append(m.functions, f)
 	return uint32(len(m.functions) - 1)
 }
@@ -204,7 +207,7 @@ func (m *Machine) begin(q *Queue) {
 	switch {
 	case q.fn != nil && q.fn.Run != nil:
 		q.dev.call = Call{Device: q.dev, Space: q.space, Args: q.argsOf(d), Desc: d, Stream: q.name}
-		f = q.fn.Run(&q.dev.call)
+		f = m.compute(q.fn, &q.dev.call)
 	case d.kind() == trace.Memcpy:
 		f = m.copyMemory(q, d)
 	case d.kind() == trace.Memset:

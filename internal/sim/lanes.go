@@ -223,6 +223,9 @@ func (p *Port) commit(l *lane, t *Task, args []uint64, cost int64) (pos uint64, 
 	if p.word.Load() != p.pub || p.m.hungry.Load() != 0 {
 		p.publish(uint64(p.clock)<<tailBits|p.pub&logMask, nil)
 	}
+	if pos%callEvery == 0 {
+		p.m.callBackground()
+	}
 	return pos, true
 }
 

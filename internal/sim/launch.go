@@ -54,6 +54,9 @@ func (p *Port) Fire(q *Queue, s *Shot, args []uint64, cost int64) bool {
 	if m := p.m; m.hungry.Load() != 0 {
 		m.nudge(clock + Doorbell)
 	}
+	if next%callEvery == 0 {
+		p.m.callBackground()
+	}
 	return true
 }
 
@@ -88,6 +91,9 @@ func (p *Port) fireShared(l *lane, s *Shot, args []uint64, cost int64) bool {
 	p.last = submission{queue: l.queue, pos: passed + n, clock: clock}
 	if p.word.Load() != p.pub || p.m.hungry.Load() != 0 {
 		p.publish(uint64(clock)<<tailBits|p.pub&logMask, nil)
+	}
+	if old%callEvery == 0 {
+		p.m.callBackground()
 	}
 	return true
 }

@@ -40,6 +40,8 @@ type Config struct {
 	Recorder trace.Sink
 	// MemoryBytes limits the memory of each device; 0 takes the chip's.
 	MemoryBytes int64
+	// Foreground has only threads that wait drive, also where kernels compute for long.
+	Foreground bool
 	// Pace ties device time to wall time, for watching: the devices simulate nothing that lies in the future of a clock
 	// that starts now.
 	Pace bool
@@ -81,6 +83,7 @@ type Machine struct {
 	looks       int // of the watchdog
 	closed      bool
 	live        live
+	background  background
 	link        *Link // nil: this process is alone
 	_           cacheLine
 
@@ -173,6 +176,7 @@ func (m *Machine) Close() {
 	}
 	m.host.close()
 	m.disown()
+	m.background.ended.Wait()
 }
 
 // Devices are the simulated devices by number.

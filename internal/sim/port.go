@@ -16,10 +16,9 @@ const (
 // Clock values that hold nothing back. They also say who may end the state; the low bits of a device wait carry the
 // request's number, since two waits in a row would look alike otherwise.
 const (
-	infOut  = int64(2) << 48 // outside the runtime, or detached: only the thread itself
-	infPeer = infOut + 1     // blocked on another host thread: only that thread
-	infDev  = int64(3) << 48 // blocked on the device: only the driver
-	never   = int64(1) << 62
+	infOut = int64(2) << 48 // outside the runtime, or detached: only the thread itself
+	infDev = int64(3) << 48 // blocked on the device: only the driver
+	never  = int64(1) << 62
 )
 
 // Doorbell is the latency from a host's submission to the scheduler, in device nanoseconds. It is the look-ahead of
@@ -52,6 +51,7 @@ type Port struct {
 	done    atomic.Uint32
 	parked  atomic.Uint32
 	expired atomic.Uint32 // declared outside by the watchdog
+	left    atomic.Int64  // clock at which the thread went outside
 	gid     atomic.Uint64
 	ch      chan struct{}
 	_       cacheLine
@@ -186,6 +186,9 @@ func (p *Port) ring(q *Queue) {
 		p.logFull(next)
 	}
 	p.publish(uint64(p.clock)<<tailBits|uint64(next), q)
+	if next%callEvery == 0 {
+		p.m.callBackground()
+	}
 }
 
 // publish replaces the clock word. If the watchdog declared this thread outside meanwhile, it re-enters at the
@@ -243,13 +246,17 @@ func (p *Port) Outside(f func()) {
 	m := p.m
 	m.outside.Add(1)
 	m.wallOrdered.Store(true)
+	p.left.Store(p.clock)
 	p.publish(uint64(infOut)<<tailBits|p.pub&logMask, nil)
 	if m.kick(); m.hungry.Load() == 0 {
 		m.kickService()
+		m.callBackground()
 	}
 	f()
 	m.own()
-	p.clock = max(p.clock, m.now)
+	if m.now > p.clock+Doorbell { // somebody has gone on, beyond what a thread at this clock lets happen
+		p.clock = m.now
+	}
 	p.expired.Store(0)
 	p.pub = uint64(p.clock)<<tailBits | p.pub&logMask
 	p.word.Store(p.pub)
@@ -281,5 +288,6 @@ func (p *Port) Detach(last func()) {
 	}
 	if m.kick(); m.hungry.Load() == 0 {
 		m.kickService()
+		m.callBackground()
 	}
 }
