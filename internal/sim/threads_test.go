@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -270,4 +271,42 @@ func TestInterrupt(t *testing.T) {
 			t.Fatalf("error %v", err)
 		}
 	}
+}
+
+// Only what another goroutine must end counts as waiting, not an allocation that waits for the garbage collector.
+func TestGoroutine_waits(t *testing.T) {
+	for _, c := range []struct {
+		state, frame string
+		want         bool
+	}{
+		{"chan receive", "main.main()", true},
+		{"select (no cases)", "main.main()", true},
+		{"sync.Mutex.Lock", "internal/sync.runtime_SemacquireMutex(0x0)", true},
+		{"semacquire", "sync.runtime_Semacquire(0x0)", true},
+		{"semacquire", "npu/internal/sim.(*lane).putArgs(...)", false},
+		{"GC assist wait", "main.main()", false},
+		{"sleep", "time.Sleep(0x1)", false},
+		{"running", "main.main()", false},
+	} {
+		g := goroutine{state: c.state, stack: "7 [" + c.state + "]:\n" + c.frame + "\n\tfile.go:1\n"}
+		if got := g.waits(); got != c.want {
+			t.Errorf("%s in %s waits: %v", c.state, c.frame, got)
+		}
+	}
+	var wg, up sync.WaitGroup // as the Go runtime writes it
+	var mu sync.Mutex
+	wg.Add(1)
+	mu.Lock()
+	up.Add(2)
+	ids := make([]uint64, 2)
+	go func() { ids[0] = goroutineID(); up.Done(); wg.Wait() }()
+	go func() { ids[1] = goroutineID(); up.Done(); mu.Lock() }()
+	up.Wait()
+	for _, id := range ids {
+		for !goroutines()[id].waits() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	wg.Done()
+	mu.Unlock()
 }

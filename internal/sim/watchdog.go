@@ -131,14 +131,19 @@ type goroutine struct {
 	stack string
 }
 
-// waits says whether only another goroutine can end this state.
+// waits says whether only another goroutine can end this state. A semaphore counts if it is one of package sync: the
+// Go runtime has some of its own, for instance where an allocation begins a garbage collection while stacks are dumped.
 func (g goroutine) waits() bool {
-	for _, s := range []string{"chan ", "select", "sync.", "semacquire"} {
+	for _, s := range []string{"chan ", "select", "sync."} {
 		if strings.HasPrefix(g.state, s) {
 			return true
 		}
 	}
-	return false
+	if !strings.HasPrefix(g.state, "semacquire") {
+		return false
+	}
+	_, frames, _ := strings.Cut(g.stack, "\n")
+	return strings.HasPrefix(frames, "sync.") || strings.HasPrefix(frames, "internal/sync.")
 }
 
 // top is the innermost frame outside the Go runtime.
