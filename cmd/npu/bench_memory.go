@@ -19,8 +19,12 @@ func (o *benchOptions) runReplay(ctx context.Context, chip *soc.Chip) error {
 			return err
 		}
 		r, err := replay.Pool(t, chip, o.drawMap)
+		if err != nil {
+			return err
+		}
+		thread, err := replay.Thread(t, chip)
 		if err == nil {
-			list = append(list, r, replay.Torch(t, chip))
+			list = append(list, r, thread, replay.Torch(t, chip))
 		}
 		return err
 	}

@@ -26,8 +26,9 @@ type Result struct {
 
 // Policies.
 const (
-	PolicyPool  = "npu pool"
-	PolicyTorch = "PyTorch caching"
+	PolicyPool   = "npu pool"
+	PolicyThread = "npu thread cache"
+	PolicyTorch  = "PyTorch caching"
 )
 
 // Pool replays a trace through the runtime's pool, on a chip's memory and by its rules. With picture the segments at the
@@ -75,6 +76,45 @@ func pool(t *Trace, chip *soc.Chip, stop int) (r Result, peakAt int, err error) 
 	r.PeakBytes, r.PeakReserved = s.Peak, s.PeakReserved
 	r.Ratio = float64(s.PeakReserved) / float64(max(1, s.Peak))
 	return r, peakAt, nil
+}
+
+// Thread replays a trace through the cache of one thread in front of the pool, as the runtime's calls do. What the cache
+// keeps ready is reserved, but not in use.
+func Thread(t *Trace, chip *soc.Chip) (Result, error) {
+	r := t.result(PolicyThread)
+	p := mempool.New(mempool.Config{Base: 1 << 40, Size: uint64(chip.MemoryBytes)})
+	c := mempool.NewCache(1, 0)
+	back := mempool.Back{AtOnce: true}
+	blocks := make([]struct{ addr, size uint64 }, t.Blocks)
+	inUse := uint64(0)
+	begin := time.Now()
+	for i, op := range t.Ops {
+		b := &blocks[op.Block]
+		switch op.Kind {
+		case Alloc:
+			b.size = mempool.Padded(op.Size, chip.PaddingSize)
+			if b.addr = c.Alloc(b.size); b.addr == 0 && c.Restock(p, b.size, back) {
+				b.addr = c.Alloc(b.size)
+			}
+			if b.addr == 0 {
+				var ok bool
+				if b.addr, ok = p.Alloc(mempool.Request{Bytes: b.size}); !ok {
+					return r, problem.Failedf("%s: operation %d: no room for %d bytes; choose a chip with more memory (--soc)", t.Name, i+1, op.Size)
+				}
+			}
+			inUse += b.size
+			r.PeakBytes = max(r.PeakBytes, inUse)
+		case Free:
+			if !c.Free(b.addr) && !c.FreeWith(p, b.addr, back) {
+				p.Free(b.addr)
+			}
+			inUse -= b.size
+		}
+	}
+	r.NsPerOp = float64(time.Since(begin).Nanoseconds()) / float64(max(1, len(t.Ops)))
+	r.PeakReserved = p.Stats().PeakReserved
+	r.Ratio = float64(r.PeakReserved) / float64(max(1, r.PeakBytes))
+	return r, nil
 }
 
 // Torch replays a trace through the model of PyTorch's allocator.

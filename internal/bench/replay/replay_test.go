@@ -119,6 +119,10 @@ func TestReplay_traces(t *testing.T) {
 			t.Fatal(err)
 		}
 		torch := Torch(tr, chip(t))
+		thread, err := Thread(tr, chip(t))
+		if err != nil || thread.PeakBytes != ours.PeakBytes || thread.Ratio > 1.15 || thread.Ratio > torch.Ratio || thread.Ratio < 1 {
+			t.Errorf("%s: with a thread's cache %+v, %v; PyTorch's %.3f", name, thread, err, torch.Ratio)
+		}
 		if ours.PeakBytes != torch.PeakBytes {
 			t.Errorf("%s: the policies count %d and %d bytes in use", name, ours.PeakBytes, torch.PeakBytes)
 		}
@@ -193,6 +197,11 @@ func TestReplay_documented(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(mixed)
+	thread, err := Thread(Mixed(), chip(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(thread)
 	want(Torch(Mixed(), chip(t)))
 	for _, line := range append(Picture(mixed.AtPeak, 64, 16), Summary(mixed.AtPeak)) {
 		if !strings.Contains(string(text), line) {
@@ -207,6 +216,10 @@ func TestReplay_documented(t *testing.T) {
 		tr := list[0]
 		r, err := Pool(tr, chip(t), false)
 		if err != nil {
+			t.Fatal(err)
+		}
+		want(r)
+		if r, err = Thread(tr, chip(t)); err != nil {
 			t.Fatal(err)
 		}
 		want(r)
