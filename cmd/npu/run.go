@@ -148,6 +148,8 @@ func (o *runOptions) options() (model.RunOptions, error) {
 		return r, problem.Usagef("--loop %q: expected host or sink", o.loop)
 	case r.Mode == model.Eager && r.Loop == model.SinkLoop:
 		return r, problem.Usagef("--loop sink needs --mode graph: a loop on the device runs a sunk graph")
+	case r.Mode == model.Eager && r.Streams > 1:
+		return r, problem.Usagef("--streams %d needs --mode graph: eager launches go to one stream", r.Streams)
 	case o.devices < 0 || o.devices > maxRanks:
 		return r, problem.Usagef("--devices %d: expected 1 to %d", o.devices, maxRanks)
 	case o.iterations < 1:

@@ -108,6 +108,9 @@ func (w *World) sink(talk bool, alg runtime.Algorithm) error {
 	}
 	if talk {
 		var err error
+		if w.conditional() {
+			alg = runtime.Ring // the streams of a mesh start with the execution and would wait for ever
+		}
 		if w.comm, err = w.th.NewModelComm(alg, builders...); err != nil {
 			return err
 		}
@@ -130,6 +133,18 @@ func (w *World) sink(talk bool, alg runtime.Algorithm) error {
 		}
 	}
 	return err
+}
+
+// conditional says that some rank communicates inside a branch, which an execution may leave out.
+func (w *World) conditional() bool {
+	for _, s := range w.ranks {
+		for i := range s.m.Plan.Steps {
+			if x := &s.m.Plan.Steps[i]; x.Kind == plan.Branch && x.Communicates() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // on makes the device of rank r current.

@@ -460,3 +460,45 @@ func TestWorld_movedBuffers(t *testing.T) {
 	}
 	okAll(t, w.Unload(), rt.Close(th))
 }
+
+// A collective inside a branch takes place where all ranks take that branch, and is left out where they do not.
+func TestWorld_branch(t *testing.T) {
+	path := written(t, "branch", func(b *onnx.Builder) {
+		b.Input("x", tensor.Float32, "6")
+		b.Input("flag", tensor.Bool, "")
+		b.Output("y", tensor.Float32, "6")
+		b.Node("Neg", "x", "h", nil)
+		var then, els onnx.Builder
+		then.Node("npu.HcomAllReduce", "h", "s", kernels.Attrs{"reduction": "sum"})
+		then.Output("s", tensor.Float32, "6")
+		els.Node("Abs", "h", "a", nil)
+		els.Output("a", tensor.Float32, "6")
+		b.Node("If", "flag", "v", kernels.Attrs{"then_branch": &then, "else_branch": &els})
+		b.Node("npu.HcomAllReduce", "v", "y", kernels.Attrs{"reduction": "max"})
+	})
+	const n = 3
+	in, v := wholes(t, n, tensor.Float32, tensor.Shape{6})
+	for _, flag := range []bool{true, false} {
+		f, err := tensor.FromBools(nil, []bool{flag})
+		okAll(t, err)
+		for _, o := range []RunOptions{{Mode: Sunk, Iterations: 3}, {Mode: Sunk, Iterations: 3, Loop: SinkLoop, Collective: runtime.Mesh}, {Mode: Eager, Iterations: 2, Collective: runtime.Mesh}} {
+			o.Chip, o.RankInputs, o.Inputs = chip(t), in, map[string]*tensor.Tensor{"flag": f}
+			res, err := RunRanks(context.Background(), ranksOf(opened(t, path), n), o)
+			okAll(t, err)
+			for r, y := range res.Outputs {
+				for i, got := range tensor.View[float32](y.Data) {
+					want, top := 0.0, 0.0
+					for _, w := range v {
+						want, top = want-w[i], max(top, math.Abs(w[i]))
+					}
+					if !flag {
+						want = top
+					}
+					if float64(got) != want {
+						t.Fatalf("flag %v, %v, %v: rank %d, element %d is %v, want %v", flag, o.Mode, o.Loop, r, i, got, want)
+					}
+				}
+			}
+		}
+	}
+}
