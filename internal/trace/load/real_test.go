@@ -14,6 +14,7 @@ import (
 	"npu/internal/trace"
 	"npu/internal/trace/msprof"
 	"npu/internal/trace/profdb"
+	"npu/internal/trace/query"
 	"npu/internal/trace/stats"
 )
 
@@ -295,5 +296,66 @@ func TestRead_writesNothing(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != len(copies) {
 		t.Errorf("%v", entries)
+	}
+}
+
+// one answers a query with one value.
+type one struct{ text string }
+
+func (o *one) Columns([]string) error { return nil }
+
+func (o *one) Row(values []any) error {
+	for _, v := range values {
+		o.text += query.Format(v) + " "
+	}
+	return nil
+}
+
+// The figures of SOURCES.md that are sums over some of the rows, asked as users would.
+func TestRead_figuresBySQL(t *testing.T) {
+	root := samples(t)
+	for _, tt := range []struct{ path, sql, want string }{
+		{"torch/ascend910b-ddp/db-level2/rank0_ascend_pt", "select count(*), sum(duration_ns) from tasks where kind = 'KERNEL_AIVEC' and not part", "149 5798872 "},
+		{"torch/ascend910b-ddp/db-level2/rank0_ascend_pt", "select name, total_ns from steps where total_ns > 0", "50 143741870 "},
+		{"torch/ascend910b-ddp/db-level2/rank0_ascend_pt", "select count(*) from op_details", "187 "},
+		{"torch/ascend910b-ddp/db-level2/rank0_ascend_pt", "select computing_ns, communication_ns from steps where computing_ns > 0", "8900456 94107521 "},
+		{"torch/ascend910b-ddp/db-level2/rank0_ascend_pt", "select count(*) from communication_tasks", "296 "},
+		{"torch/ascend910b-ddp/text-level1/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/kernel_details.csv", "select count(*), sum(duration_ns) from tasks where name like 'hcom_allReduce_%'", "4 105991876 "},
+		{"torch/ascend910b-ddp/text-level1/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/kernel_details.csv", "select count(*), sum(duration_ns) from tasks where op_type = 'TransData'", "57 1423202 "},
+		{"torch/ascend910b-ddp/text-level1/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/kernel_details.csv", "select count(*), sum(duration_ns) from tasks where op_type = 'ForeachAddList'", "3 1959079 "},
+		{"torch/ascend910b-2023", "select count(*), sum(duration_ns) from tasks where op_type like 'hcom_broadcast_%'", "2 308989620 "},
+		{"torch/ascend910b-2023", "select count(*), sum(duration_ns) from tasks where op_type like 'hcom_allReduce_%'", "14 27867580 "},
+		{"torch/ascend910b-2023", "select count(*), sum(duration_ns) from tasks where op_type = 'MatMul'", "9 14070560 "},
+		{"torch/ascend910b-2023", "select aiv_time_us, aiv_total_cycles, aiv_vec_int32_ratio, aiv_vector_fops from pmu where name = 'ZerosLike46'", "587.05 5.2130051e+07 0.0822 1.3717632e+08 "},
+		{"cluster/msinsight", "select idx, not_overlapped_ns from steps where type = 'rank' order by 2 desc limit 1", "11 231698200 "},
+		{"cluster/msprof-analyze", "select idx, not_overlapped_ns from steps where type = 'rank' and idx in ('1', '5') order by 2 desc", "5 756374860 1 133385977 "},
+		{"export/ascend910a-2023/*COJG*", "select computing_ns, communication_ns, free_ns from steps where type = 'device'", "5914580 41534300 113630 5928100 9303050 114640 "},
+		{"export/ascend910a-2023/*COJG*", "select total_ns from steps where name = 'Iteration 1'", "47587810 "},
+		{"export/ascend910a-2023/*GQFA*", "select computing_ns, communication_ns, free_ns from steps where type = 'device'", "5927580 51464470 115110 "},
+		{"export/ascend910a-2023/*COJG*/device_0/timeline/step_trace_0_2_1.json", "select count(*), max(total_ns) from steps", "10 47587810 "},
+		{"export/ascend910a-2023/*COJG*/device_0/timeline/hccl_0_2_1.json", "select count(*) from tasks where part", "338 "},
+		{"raw/ascend910b/mul-pypto-b1", "select count(*), sum(duration_ns) from tasks where kind = 'KERNEL_MIX_AIC' and not part", "100 5974498 "},
+		{"raw/ascend910b/mul-pypto-b1", "select count(*), sum(duration_ns) from tasks where part", "100 5770294 "},
+		{"raw/ascend910b/mul-pypto-b1", "select count(*), sum(duration_ns) from tasks where engine = 'AI CPU'", "201 15052260 "},
+		{"raw/ascend910b/add-ascendc-b1", "select stream, count(*) from tasks group by 1", "46 710 49 3 "},
+		{"raw/ascend910b/div-level1", "select stream, count(*) from tasks group by 1", "34 520 39 3 "},
+		{"raw/ascend910b/div-level1", "select sum(duration_ns) from tasks where name = 'div_kernel'", "191467587 "},
+		{"raw/ascend910b/matmul-ascendc-b1", "select count(*), sum(duration_ns) from tasks where name = 'matmul_kernel'", "55 4419269000 "},
+		{"raw/ascend910a-2020/JOB3", "select count(distinct stream), min(stream), max(stream) from tasks", "59 513 574 "},
+		{"torch/ascend-2024/trace_view.json", "select count(*) from calls where thread_name like 'Python%'", "1007 "},
+		{"torch/ascend-2024/trace_view.json", "select count(*) from calls where thread_name like 'CANN%'", "382 "},
+	} {
+		found, _ := filepath.Glob(filepath.Join(root, tt.path))
+		if len(found) != 1 {
+			t.Fatalf("%s: found %v", tt.path, found)
+		}
+		tr, err := File(context.Background(), found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got one
+		if err := query.Run(context.Background(), tr, tt.sql, &got); err != nil || got.text != tt.want {
+			t.Errorf("%s: %s: %v\n got %q\nwant %q", tt.path, tt.sql, err, got.text, tt.want)
+		}
 	}
 }

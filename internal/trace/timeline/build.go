@@ -34,6 +34,7 @@ type builder struct {
 
 	laid    bool
 	devices bool // some process shows a device
+	layers  [stepLayer + 1]bool
 	own     bool // written by this program
 	base    int64
 	other   []byte // otherData
@@ -191,6 +192,8 @@ func (b *builder) slice(t *track, e *event, start, end int64) {
 		b.collective(t, e, start, end)
 	case overlapLayer:
 		b.overlap(t.process, e.name, end-start)
+	case stepLayer:
+		b.step(e, start, end)
 	case countLayer, engineLayer:
 		b.source.Records["slices of other layers"]++
 	default:
@@ -331,7 +334,13 @@ func (b *builder) finish() {
 			})
 		}
 	}
-	if !b.devices {
+	switch {
+	case b.devices:
+	case b.layers[commLayer]:
+		b.source.Missing = append(b.source.Missing, "device tasks: the trace holds collective operations alone")
+	case b.layers[stepLayer]:
+		b.source.Missing = append(b.source.Missing, "device tasks: the trace holds iterations alone")
+	default:
 		b.source.Missing = append(b.source.Missing, "device tasks: no process of the trace is an NPU")
 	}
 	b.rec.SetSource(b.source)

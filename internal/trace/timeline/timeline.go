@@ -123,6 +123,7 @@ const (
 	overlapLayer              // times summed up by the exporter
 	engineLayer               // engines of this program's own traces: tasks shown again
 	countLayer                // values only
+	stepLayer                 // iterations
 )
 
 // process is a process of the file: a layer of one device or of the host.
@@ -230,9 +231,10 @@ func (b *builder) layout() {
 		if p.layer == deviceLayer {
 			b.devices = true
 		}
-		if strings.HasPrefix(p.name, "Ascend Hardware") {
+		if strings.HasPrefix(p.name, "Ascend Hardware") || p.layer == commLayer || p.layer == stepLayer {
 			b.source.Format = "msprof JSON"
 		}
+		b.layers[p.layer] = true
 	}
 	for _, p := range b.ordered {
 		if p.name == "Python" && b.source.Format == "msprof JSON" {
@@ -258,6 +260,8 @@ func layerOf(p *process) layer {
 		return commLayer
 	case name == "Overlap Analysis":
 		return overlapLayer
+	case name == "Step Trace":
+		return stepLayer
 	case strings.HasPrefix(p.labels, "NPU"):
 		return countLayer
 	}
