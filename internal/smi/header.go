@@ -48,6 +48,7 @@ type layout struct {
 	ids                      []string // words of the first cell of the second header: Chip, Phy-ID
 	top, bottom              []title
 	bare                     bool // no header was seen
+	full                     bool // both lines of the header were seen: a third one is of lines that we do not know
 }
 
 func classic() layout {
@@ -135,6 +136,10 @@ func (l *layout) header(cells, raw []string) bool {
 			}
 			return true
 		case has(titles, utilFigure) || has(titles, memoryFigure) || has(titles, hbmFigure):
+			if l.full {
+				return true
+			}
+			l.full = true
 			l.secondCells, l.second, l.bus, l.bottom, l.ids, l.bare = len(cells), i, i-1, titles, strings.Fields(cells[0]), false
 			for k, c := range cells {
 				if strings.EqualFold(c, "bus-id") || strings.Contains(c, "总线") {

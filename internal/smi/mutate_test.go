@@ -185,6 +185,21 @@ func TestParseTable_mutated(t *testing.T) {
 				return "|" + strings.Join(cells, "|") + "|"
 			}), true)
 		}
+		third := func(row string) string {
+			return edit(text, func(l string, head, second bool) string {
+				switch {
+				case !second:
+					return l
+				case head:
+					return l + "\n|            | Slot | Fan(%)   Clock(MHz) |"
+				}
+				return l + "\n" + row
+			})
+		}
+		same("a third line", third("| 0 | NA | 35  1800 |"), true)
+		same("a third line without ids", third("|   |  | 35  1800 |"), true)
+		same("a third line with a word", third("|   | 7 | 35  1800 |"), true)
+		same("colours and a mark", "\ufeff"+strings.ReplaceAll(text, "|", "\x1b[1;32m|\x1b[0m"), true)
 		for range 20 {
 			same("a value is missing", edit(text, func(l string, head, second bool) string {
 				cells := strings.Split(l, "|")

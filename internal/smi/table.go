@@ -2,6 +2,7 @@ package smi
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -119,6 +120,10 @@ func (r *tableReader) device(cells, raw []string, whole bool) {
 		}
 	}
 	if second {
+		if r.pending == nil && whole && !straight(tokensOf(metrics), l.bottom, true) {
+			r.note("a line that no header explains: %.80q", strings.Join(cells, "|"))
+			return
+		}
 		r.second(cells, metrics, whole)
 		return
 	}
@@ -137,7 +142,7 @@ func (r *tableReader) odd(cells []string, second bool, want int) {
 	}
 	r.flush()
 	id, name, _ := strings.Cut(cells[0], " ")
-	if n, err := strconv.Atoi(id); err == nil && n >= 0 && !second {
+	if n, err := strconv.Atoi(id); err == nil && n >= 0 && !second && slices.ContainsFunc(cells, isHealth) {
 		r.pending = &Device{NPU: n, Name: strings.TrimSpace(name), Health: "UNKNOWN", Power: unknown(why), Temp: unknown(why), Hugepages: noUsage(why),
 			Chip: unknown(why), Phy: unknown(why), Logic: unknown(why), Util: unknown(why), Memory: noUsage(why), HBM: noUsage(why)}
 	}

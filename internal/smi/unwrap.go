@@ -1,12 +1,15 @@
 package smi
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // unwrap is the lines of text without blanks around them. A table that a narrow terminal has wrapped, or a mail, is put
 // together again: its first rule goes on in the next line, which says how wide the table and the terminal are.
 func unwrap(text string) []string {
 	var lines []string
-	for l := range strings.Lines(text) {
+	for l := range strings.Lines(plain(text)) {
 		lines = append(lines, strings.TrimRight(l, " \t\r\n"))
 	}
 	width, full, parts := wrapping(lines)
@@ -30,6 +33,17 @@ func unwrap(text string) []string {
 		out = append(out, l)
 	}
 	return out
+}
+
+var escape = regexp.MustCompile("\x1b(\\[[0-9;?]*[ -/]*[@-~]|[()][A-Z0-9]|[=>78cDEM])")
+
+// plain is text without the colours and the byte order mark that a recorded terminal, or an editor, has put in.
+func plain(text string) string {
+	text = strings.TrimPrefix(text, "\ufeff")
+	if strings.Contains(text, "\x1b") {
+		text = escape.ReplaceAllString(text, "")
+	}
+	return text
 }
 
 // isRule says whether l is part of a rule, beginning with one of the characters of first.
