@@ -22,11 +22,12 @@ type plan struct {
 	y, h     int  // of the lanes
 	legend   int  // height
 	panel    int  // height
+	tall     int  // height of a counter's lane
 	both     bool // task and statistics are side by side
 }
 
 func (m *model) plan() plan {
-	p := plan{y: 2}
+	p := plan{y: 2, tall: 1}
 	p.names = 11
 	if m.d != nil {
 		p.names = max(min(m.d.widest+5, m.w/4, 40), p.names)
@@ -49,7 +50,11 @@ func (m *model) plan() plan {
 		p.legend = 1
 	}
 	p.h = max(m.h-3-p.panel-p.legend, 1)
-	if spare := p.h - len(m.lines); spare > 0 && p.panel > 4 { // lines that no lane needs
+	if spare := p.h - len(m.lines); spare > 0 && p.panel > 4 { // lines that no lane needs: counters first, then the panel
+		if m.graphs > 0 {
+			p.tall += min(spare/m.graphs, 2)
+			spare -= (p.tall - 1) * m.graphs
+		}
 		spare = min(spare, m.h/2-p.panel)
 		p.panel, p.h = p.panel+max(spare, 0), p.h-max(spare, 0)
 	}

@@ -25,10 +25,11 @@ func (m *model) drawLines(a cell.Area, p plan) {
 	m.top = widget.Scroll(m.top, here, len(m.lines), a.H)
 	rows := map[*Lane]int{}
 	x := m.column(m.cur)
-	for y := 0; y < a.H && m.top+y < len(m.lines); y++ {
-		l := m.lines[m.top+y]
-		body := a.Sub(p.names, y, p.w, 1)
-		m.drawName(a.Sub(0, y, p.names, 1), l, m.top+y == here)
+	for i, y := m.top, 0; i < len(m.lines) && y < a.H; i++ {
+		l := m.lines[i]
+		high := p.high(l)
+		body, name := a.Sub(p.names, y, p.w, high), a.Sub(0, y, p.names, high)
+		m.drawName(name, l, i == here)
 		switch {
 		case l.lane == nil:
 			m.drawGroup(body, l.group)
@@ -36,24 +37,36 @@ func (m *model) drawLines(a cell.Area, p plan) {
 			m.drawPipe(body, l.lane)
 		case l.lane.series != nil:
 			m.drawCounter(body, l.lane)
+			m.drawScale(name, l.lane)
 		default:
 			m.drawLane(body, l.lane)
 		}
 		if l.lane != nil {
 			rows[l.lane] = y
 		}
-		if m.top+y == here || m.th.Profile != theme.None {
-			if body.Blank(x, 0) {
-				body.Text(x, 0, theme.Dim, "│")
+		for k := range high {
+			if (i == here || m.th.Profile != theme.None) && body.Blank(x, k) {
+				body.Text(x, k, theme.Dim, "│")
 			}
+			body.MarkAt(x, k, theme.Selected)
 		}
-		body.MarkAt(x, 0, theme.Selected)
-		if m.top+y == here {
-			a.Sub(0, y, p.names, 1).Mark(0, theme.Selected)
+		if i == here {
+			name.Mark(0, theme.Selected)
 		}
+		y += high
 	}
 	if !m.noArrows && m.at.ok() {
 		m.drawArrows(a.Sub(p.names, 0, p.w, a.H), rows)
+	}
+}
+
+// drawScale says below the name of a counter what it is at the cursor, and at its highest.
+func (m *model) drawScale(a cell.Area, l *Lane) {
+	if v, known := l.series.At(m.cur); known && a.H > 1 {
+		a.Text(5, 1, theme.Dim, cell.Cut(number(l.Name, v), a.W-6, more))
+	}
+	if a.H > 2 {
+		a.Text(5, 2, theme.Dim, cell.Cut("highest "+number(l.Name, l.series.Max), a.W-6, more))
 	}
 }
 

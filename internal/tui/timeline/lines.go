@@ -4,7 +4,7 @@ import "slices"
 
 // arrange makes the lines of pinned lanes, groups and what is neither folded nor hidden.
 func (m *model) arrange() {
-	m.lines = m.lines[:0]
+	m.lines, m.graphs = m.lines[:0], 0
 	for _, l := range m.pinned {
 		m.lines = append(m.lines, line{l.Group, l})
 	}
@@ -24,6 +24,33 @@ func (m *model) arrange() {
 			}
 		}
 	}
+	for _, l := range m.lines {
+		if l.graph() {
+			m.graphs++
+		}
+	}
+}
+
+// graph says whether a line is drawn as a graph, which may be taller than one line.
+func (l line) graph() bool { return l.lane != nil && (l.lane.series != nil || l.lane.pipe != nil) }
+
+// high is the height of a line.
+func (p *plan) high(l line) int {
+	if l.graph() {
+		return p.tall
+	}
+	return 1
+}
+
+// lineAt is the place of the line at a height below the first; that behind the last when there is none.
+func (m *model) lineAt(y int, p *plan) int {
+	i := m.top
+	for ; i < len(m.lines); i++ {
+		if y -= p.high(m.lines[i]); y < 0 {
+			break
+		}
+	}
+	return i
 }
 
 // here is the line of the cursor.

@@ -58,6 +58,7 @@ type model struct {
 	undone, redone []view
 	centred        view // what centre left
 	lines          []line
+	graphs         int // of lines
 	top            int
 	folded         map[int]bool
 	hidden         map[*Lane]bool

@@ -85,7 +85,7 @@ func (m *model) press(e tea.MouseMsg, x, y int, p plan) {
 	if y < -1 || y >= p.h {
 		return
 	}
-	switch i := m.top + y; {
+	switch i := m.lineAt(y, &p); {
 	case x < 0 && y >= 0 && i < len(m.lines):
 		m.drag.what, m.drag.line = dragLane, m.lines[i]
 		m.stand(i)
@@ -140,8 +140,8 @@ func (m *model) release(e tea.MouseMsg, y int, p plan) {
 	switch {
 	case d.what == dragRange && d.moved:
 		m.rangeKey()
-	case d.what == dragLane && e.Y != d.y && y >= 0 && y < p.h && m.top+y < len(m.lines):
-		m.moveTo(d.line, m.top+y)
+	case d.what == dragLane && e.Y != d.y && y >= 0 && y < p.h && m.lineAt(y, &p) < len(m.lines):
+		m.moveTo(d.line, m.lineAt(y, &p))
 	case d.what == dragTime && !d.moved:
 		now := m.now()
 		if m.click.x == e.X && m.click.y == e.Y && now.Sub(m.click.when) < twice {

@@ -32,7 +32,7 @@ func TestProgram(t *testing.T) {
 	}
 	wait("reading job.npt")
 	close(start)
-	wait("called by")
+	wait("runs on")
 	tm.Type("wwww")
 	wait("streams idle")
 	tm.Type("B")
