@@ -2,6 +2,7 @@ package lod
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -172,5 +173,16 @@ func BenchmarkCells(b *testing.B) {
 				l.Cells(end/2, end/2+end/2/part, cells)
 			}
 		})
+	}
+}
+
+// The index takes some 8 bytes a row, as the package says.
+func TestLane_bytes(t *testing.T) {
+	if n := reflect.TypeFor[block]().Size(); n != blockBytes {
+		t.Errorf("a block has %d bytes, blockBytes says %d", n, blockBytes)
+	}
+	_, l := lane(200_000, 1)
+	if n := float64(l.Bytes()) / 200_000; n < 8 || n > 10 {
+		t.Errorf("%.1f bytes a row", n)
 	}
 }
