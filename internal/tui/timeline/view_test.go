@@ -126,7 +126,7 @@ func TestView_golden(t *testing.T) {
 // Everything that can be opened, in ASCII and in braille.
 func TestView_parts(t *testing.T) {
 	for name, keys := range map[string]string{"help": "?", "gap": "ji", "statistics": "<tab>", "search": "/conv", "hit": "/conv<enter>", "folded": "<space>", "wait": "ccccj", "type": "c",
-		"range": "wwv......v", "command": ":", "marks": "ma...", "zoomed": "j....ff", "absolute": "T", "call": "gj...", "pinned": "jp", "counter": "G"} {
+		"range": "wwv......v", "command": ":", "marks": "ma...", "zoomed": "j....ff", "absolute": "T", "call": "gj...", "pinned": "jp", "counter": "G", "flame": "<tab><tab>", "table": "j.<tab><tab><tab>", "moved": "jKK", "prompt": ":col<tab>"} {
 		for g, glyphs := range map[string]theme.Glyphs{"ascii": theme.ASCII, "braille": theme.Braille} {
 			t.Run(name+"-"+g, func(t *testing.T) {
 				m := screen(t, job(), theme.None, glyphs, 80, 24, keys)
@@ -185,4 +185,19 @@ func TestView_any(t *testing.T) {
 		m.settle()
 		fits(rt, m.View(), w, h)
 	})
+}
+
+// An aligned picture, and the pipes of engines, on screens of all kinds.
+func TestView_aligned(t *testing.T) {
+	for name, profile := range map[string]theme.Profile{"none": theme.None, "16": theme.Ansi, "true": theme.True} {
+		m := newModel(still{pairOf(t)}, theme.New(profile, false, theme.Braille))
+		m.w, m.h, m.inline = 110, 30, true
+		m.resolve()
+		press(t, m, "B..")
+		fits(t, m.View(), 110, 30)
+		golden(t, "aligned-110x30-"+name+".txt", m.View())
+		m = screen(t, gen.Trace(gen.Options{Tasks: 200, Streams: 2, Seed: 3}), profile, theme.Braille, 100, 40, "wwwP")
+		fits(t, m.View(), 100, 40)
+		golden(t, "pipes-100x40-"+name+".txt", m.View())
+	}
 }
