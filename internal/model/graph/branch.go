@@ -39,7 +39,11 @@ func (w *inferrer) branch(n *Node, g *Graph, blocked bool) error {
 	}
 	g.Nodes = append(g.Nodes, n)
 	before := w.lates
-	errThen, errElse := w.graph(then), w.graph(els)
+	errThen := w.graph(then)
+	between := w.lates
+	errElse := w.graph(els)
+	// A branch that becomes a fault makes nothing late: the other one says what the If makes.
+	late := errThen == nil && between > before || errElse == nil && w.lates > between || errThen == nil && errElse == nil && w.disagree(n)
 	if errThen != nil && errElse != nil {
 		return fmt.Errorf("node %s: both branches refuse their shapes: then: %w; else: %w", n.Name, errThen, errElse)
 	}
@@ -47,7 +51,7 @@ func (w *inferrer) branch(n *Node, g *Graph, blocked bool) error {
 		w.blockOutputs(n)
 		return nil
 	}
-	if w.step && (w.lates > before || w.disagree(n)) {
+	if w.step && late {
 		for name, err := range map[string]error{"then_branch": errThen, "else_branch": errElse} {
 			if err != nil {
 				w.fault(n, name, err)
