@@ -167,7 +167,7 @@ func (o *inspectOptions) printModel(info *modelInfo, p *plan.Plan) error {
 	}
 	if p != nil && o.tasks {
 		w.printf("\ntasks\n")
-		w.steps(p.Steps, "  ")
+		w.assigned(p.Steps, info.MemoryBytes.Assignment)
 	}
 	if p != nil && o.memory {
 		w.printf("\nmemory plan\n")
@@ -205,7 +205,7 @@ func (p *printer) memory(m *model.MemoryPlan) {
 	p.line("weights", "%s resident", bytesText(m.Weights))
 	p.line("features", "%s on one stream, %s", bytesText(m.Features), above(m.Features, m.LowerBound))
 	if m.Streams > 1 {
-		p.line("", "%s on %d streams, notifies between them %d, %s", bytesText(m.SpreadFeatures), m.Streams, m.Notifies, above(m.SpreadFeatures, m.SpreadLower))
+		p.line("", "%s on %d streams, notifies between them %d, %s", bytesText(m.SpreadFeatures), m.Streams, m.Assignment.Notifies, above(m.SpreadFeatures, m.SpreadLower))
 	}
 }
 
@@ -216,6 +216,35 @@ func above(n, bound int64) string {
 		over = 100 * (float64(n)/float64(bound) - 1)
 	}
 	return fmt.Sprintf("lower bound %s (%.1f %% above it)", bytesText(bound), over)
+}
+
+// assigned lists compiled tasks with the stream of each and what it waits for on other streams; of one stream as they are.
+func (p *printer) assigned(steps []plan.Step, s *plan.Streams) {
+	if len(s.Lanes) == 1 {
+		p.steps(steps, "  ")
+		return
+	}
+	lane, recorder := make([]int, len(steps)), make([]int, s.Notifies)
+	for l, x := range s.Lanes {
+		for _, i := range x.Steps {
+			lane[i] = l
+		}
+	}
+	for i, list := range s.Records {
+		for _, n := range list {
+			recorder[n] = i
+		}
+	}
+	for i := range steps {
+		for _, n := range s.Waits[i] {
+			p.printf("  stream %d  %-16s %-22s %s on stream %d\n", lane[i], trace.NotifyWait, "", steps[recorder[n]].Name, lane[recorder[n]])
+		}
+		p.printf("  stream %d", lane[i])
+		p.steps(steps[i:i+1], "  ")
+	}
+	for _, n := range s.Join {
+		p.printf("  stream 0  %-16s %-22s %s on stream %d, at the end\n", trace.NotifyWait, "", steps[recorder[n]].Name, lane[recorder[n]])
+	}
 }
 
 // steps lists compiled tasks, branches indented.

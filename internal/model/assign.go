@@ -39,10 +39,10 @@ type MemoryPlan struct {
 	Features   int64 `json:"features"`
 	LowerBound int64 `json:"features_lower_bound"`
 	// The same with parallel branches; Streams is 1 where the loader takes one.
-	Streams         int   `json:"streams"`
-	SpreadFeatures  int64 `json:"spread_features"`
-	SpreadLower     int64 `json:"spread_features_lower_bound"`
-	Notifies, Width int   `json:"-"` // between the streams, and how many steps could run at once
+	Streams        int           `json:"streams"`
+	SpreadFeatures int64         `json:"spread_features"`
+	SpreadLower    int64         `json:"spread_features_lower_bound"`
+	Assignment     *plan.Streams `json:"-"` // of the steps to these streams
 }
 
 // MemoryPlan plans the memory as loading on that chip does; streams is LoadOptions.Streams.
@@ -51,7 +51,7 @@ func (m *Model) MemoryPlan(chip *soc.Chip, streams int) MemoryPlan {
 	x := m.Plan.Memory
 	p := MemoryPlan{Weights: x.WeightBytes, Features: x.FeatureBytes, LowerBound: x.LowerBound}
 	s := m.assign(chip, LoadOptions{Mode: Sunk, Streams: streams})
-	p.Streams, p.Notifies, p.Width = len(s.Lanes), s.Notifies, s.Width
+	p.Streams, p.Assignment = len(s.Lanes), s
 	p.SpreadFeatures, p.SpreadLower = m.Plan.Memory.FeatureBytes, m.Plan.Memory.LowerBound
 	return p
 }

@@ -175,6 +175,7 @@ func (o *order) chains() (chain []int, count int) {
 			augment(f)
 		}
 	}
+	o.straighten(next, prev)
 	chain = make([]int, o.n)
 	for i := range o.n {
 		if prev[i] < 0 {
@@ -185,4 +186,34 @@ func (o *order) chains() (chain []int, count int) {
 		}
 	}
 	return chain, count
+}
+
+// straighten exchanges the ends of chains where that puts more steps right behind one that they need: each of these
+// saves a notify. The number of chains stays.
+func (o *order) straighten(next, prev []int) {
+	direct := func(f, i int) int {
+		if f >= 0 && i >= 0 && slices.Contains(o.direct[i], f) {
+			return 1
+		}
+		return 0
+	}
+	for better := true; better; {
+		better = false
+		for i := range o.n {
+			for _, f := range o.direct[i] {
+				p, n := prev[i], next[f]
+				if n == i || p >= 0 && n >= 0 && !o.before[n].has(p) || 1+direct(p, n) <= direct(p, i)+direct(f, n) {
+					continue
+				}
+				next[f], prev[i] = i, f
+				if n >= 0 {
+					prev[n] = p
+				}
+				if p >= 0 {
+					next[p] = n
+				}
+				better = true
+			}
+		}
+	}
 }

@@ -150,6 +150,44 @@ func TestAssign_random(t *testing.T) {
 			}
 		}
 		checkShared(t, p, got)
+		if limit == 64 {
+			checkStraight(t, round, s, data)
+		}
+	}
+}
+
+// checkStraight: no exchange of the ends of two streams puts more steps right behind one that they need.
+func checkStraight(t *testing.T, round int, s *Streams, data [][]bool) {
+	t.Helper()
+	direct := func(a, b int) int {
+		if a < 0 || b < 0 || !data[a][b] {
+			return 0
+		}
+		for k := range data {
+			if data[a][k] && data[k][b] {
+				return 0
+			}
+		}
+		return 1
+	}
+	at := func(l []int, k int) int {
+		if k < 0 || k >= len(l) {
+			return -1
+		}
+		return l[k]
+	}
+	for x, a := range s.Lanes {
+		for y, b := range s.Lanes {
+			for i := -1; x != y && i < len(a.Steps); i++ {
+				for j := -1; j < len(b.Steps); j++ {
+					f, n, p, g := at(a.Steps, i), at(a.Steps, i+1), at(b.Steps, j), at(b.Steps, j+1)
+					fits := func(u, v int) bool { return u < 0 || v < 0 || data[u][v] }
+					if f >= 0 && g >= 0 && fits(f, g) && fits(p, n) && direct(f, g)+direct(p, n) > direct(f, n)+direct(p, g) && direct(f, g) == 1 {
+						t.Fatalf("round %d: step %d could follow %d, which it needs, and %d follow %d", round, g, f, n, p)
+					}
+				}
+			}
+		}
 	}
 }
 
