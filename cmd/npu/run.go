@@ -101,7 +101,7 @@ usage, 3 a file that cannot be read.`,
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.BoolVar(&o.sanitize, "sanitize", false, "memory and stream-order checker (not built yet)")
 	f.StringArrayVar(&o.inject, "inject", nil, "raise a fault: KIND[@op=NAME,task=N,stream=N,nth=N,addr=0x…,after=20us,p=0.01], docs/faults.md (repeatable)")
-	f.StringVar(&o.pmu, "pmu", "", "PMU event group (not built yet)")
+	f.StringVar(&o.pmu, "pmu", "", "count the events of a `GROUP`: PipeUtilization, ArithmeticUtilization, Memory, MemoryL0, MemoryUB, ResourceConflictRatio, L2Cache, MemoryAccess, or Custom:0x8,0xa")
 	f.StringVar(&o.dumpDir, "dump-dir", "", "where failing tasks leave black box, core dump and log")
 	f.BoolVar(&o.top, "top", false, "live screen while it runs (leave it with q: the run goes on)")
 	f.BoolVar(&o.pace, "pace", false, "tie device time to wall time: never faster than the device would be")
@@ -117,7 +117,7 @@ func (o *runOptions) unbuilt() error {
 		set  bool
 		name string
 	}{
-		{o.sanitize, "--sanitize"}, {o.pmu != "", "--pmu"},
+		{o.sanitize, "--sanitize"},
 	} {
 		if f.set {
 			return problem.Usagef("%s is not built yet: run without it", f.name)
@@ -231,6 +231,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	expected, err := o.expected(models)
 	if err != nil {
+		return err
+	}
+	if err := o.count(&r); err != nil {
 		return err
 	}
 	res, runErr := o.runModels(ctx, models, r)

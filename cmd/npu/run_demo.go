@@ -24,6 +24,9 @@ func runDemo(ctx context.Context, o *runOptions, r model.RunOptions) error {
 	all := demo.Samples()
 	s := all[(o.seed+2)%uint64(len(all))]
 	r.Inputs = map[string]*tensor.Tensor{demo.Input: s.Image}
+	if err := o.count(&r); err != nil {
+		return err
+	}
 	res, runErr := o.runModels(ctx, []*model.Model{m}, r)
 	if runErr == nil && !o.json {
 		if err := o.printDemo(s, res.Outputs); err != nil {

@@ -35,6 +35,7 @@ func (o *runOptions) printReport(rep *model.Report, res *model.Result, checks []
 	p.randoms(rep, o.seed)
 	p.printf("\nwhere the device time went (±: median error against measured kernels)\n")
 	p.ops(rep)
+	o.metrics(p, rep.PMU, res.Trace)
 	if len(res.Outputs) > 0 {
 		p.printf("\noutputs\n")
 		for i, t := range res.Outputs {

@@ -62,7 +62,7 @@ func runStream(ctx context.Context, o *runOptions) error {
 	}
 	var res *program.Result
 	runErr := o.watched(ctx, func(ctx context.Context) (err error) {
-		res, err = p.Run(ctx, program.Options{Chip: chip, Policy: policy, Threads: o.threads, Visible: os.Getenv("ASCEND_RT_VISIBLE_DEVICES"), RunDir: ipc.Path(os.Getenv), Pace: o.pace, Inject: inject, DumpDir: o.dumpDir})
+		res, err = p.Run(ctx, program.Options{Chip: chip, Policy: policy, Threads: o.threads, Visible: os.Getenv("ASCEND_RT_VISIBLE_DEVICES"), RunDir: ipc.Path(os.Getenv), Pace: o.pace, Inject: inject, DumpDir: o.dumpDir, PMU: o.pmu})
 		return err
 	})
 	if res == nil {

@@ -14,6 +14,7 @@ import (
 	"npu/internal/sim/cost"
 	"npu/internal/sim/soc"
 	"npu/internal/tensor"
+	"npu/internal/trace/stats"
 )
 
 // Report is what "npu run --json" prints of a model.
@@ -37,10 +38,12 @@ type Report struct {
 	Inputs       []IO         `json:"inputs"`
 	Outputs      []IO         `json:"outputs"`
 	Ops          []OpTime     `json:"ops"`
-	Warnings     []string     `json:"warnings"`
-	Faults       []string     `json:"faults"`
-	Steps        int          `json:"-"`
-	BusyNs       int64        `json:"-"` // sum of Ops
+	// PMU is the metrics of the event group by operator type; only where one was counted.
+	PMU      []stats.Metrics `json:"pmu,omitempty"`
+	Warnings []string        `json:"warnings"`
+	Faults   []string        `json:"faults"`
+	Steps    int             `json:"-"`
+	BusyNs   int64           `json:"-"` // sum of Ops
 }
 
 // MemoryReport is in bytes.
@@ -110,6 +113,12 @@ func NewReport(models []*Model, o RunOptions, r *Result) *Report {
 		rep.BetweenWhy = "eager launches do not say which iteration they are of"
 	default:
 		rep.BetweenWhy = "fewer than two iterations ended"
+	}
+	if o.PMU != nil && r.Trace != nil {
+		rep.PMU = stats.PMU(r.Trace)
+		if n := o.PMU.Note(); n != "" {
+			rep.Warnings = append(rep.Warnings, n)
+		}
 	}
 	for rank, m := range models {
 		var of *int

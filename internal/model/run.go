@@ -13,6 +13,7 @@ import (
 	"npu/internal/problem"
 	"npu/internal/runtime"
 	"npu/internal/sim"
+	"npu/internal/sim/pmu"
 	"npu/internal/sim/soc"
 	"npu/internal/tensor"
 	"npu/internal/trace"
@@ -38,6 +39,7 @@ type RunOptions struct {
 	DumpDir    string           // where failing tasks leave black box, core file and log; empty: nowhere
 	RunDir     string           // where the run shows itself to others, see runtime.Config; empty: nowhere
 	Pace       bool             // device time does not run ahead of wall time
+	PMU        *pmu.Unit        // counts events of the kernels into the table "pmu" of Result.Trace, which has all tasks then
 }
 
 // Result is what a run gave.
@@ -91,12 +93,12 @@ func RunRanks(ctx context.Context, models []*Model, o RunOptions) (res *Result, 
 	rec := trace.NewRecorder()
 	sum := newSummary(rec)
 	rec.Tap(sum.add)
-	if !o.Trace {
+	if !o.Trace && o.PMU == nil {
 		rec.Limit(1)
 	}
 	rt, err := runtime.Open(runtime.Config{
 		Chip: o.Chip, Policy: o.Policy, TimingOnly: o.TimingOnly, Workers: o.Threads, Recorder: rec, Spans: o.Trace,
-		RunDir: o.RunDir, Program: m.Name, Pace: o.Pace, Inject: o.Inject, Devices: len(models),
+		RunDir: o.RunDir, Program: m.Name, Pace: o.Pace, Inject: o.Inject, PMU: o.PMU, Devices: len(models),
 	})
 	if err != nil {
 		return nil, err
@@ -117,6 +119,12 @@ func RunRanks(ctx context.Context, models []*Model, o RunOptions) (res *Result, 
 			res.Between = ns
 		}
 		res.Trace = rec.Finish()
+		if o.PMU != nil {
+			res.Trace.Source.AddSheet(o.PMU.Sheet(res.Trace, rt.Counted()))
+			if n := o.PMU.Note(); n != "" {
+				res.Trace.Source.Notes = append(res.Trace.Source.Notes, n)
+			}
+		}
 		var dumpErr error
 		if res.Dumps, dumpErr = rt.Dumps(); dumpErr != nil {
 			if dumpErr = problem.Failedf("dump: %w", dumpErr); err != nil {

@@ -15,6 +15,7 @@ import (
 	"npu/internal/problem"
 	"npu/internal/runtime"
 	"npu/internal/sim"
+	"npu/internal/sim/pmu"
 	"npu/internal/sim/soc"
 	"npu/internal/trace"
 )
@@ -30,6 +31,7 @@ type Options struct {
 	DumpDir string           // where failing tasks leave black box, core file and log; empty: nowhere
 	RunDir  string           // where the run shows itself to others, see runtime.Config; empty: nowhere
 	Pace    bool             // device time does not run ahead of wall time
+	PMU     string           // group of events that kernels are counted by; empty: none
 }
 
 // Line is one line of output with the time of the thread that wrote it.
@@ -161,7 +163,14 @@ func (p *Program) Run(ctx context.Context, o Options) (res *Result, err error) {
 	}
 	rec := trace.NewRecorder()
 	rec.Limit(cmp.Or(o.Rows, 1_000_000))
+	var counters *pmu.Unit
+	if o.PMU != "" {
+		if counters, err = pmu.New(chip, o.PMU); err != nil {
+			return nil, err
+		}
+	}
 	rt, err := runtime.Open(runtime.Config{
+		PMU:     counters,
 		Visible: o.Visible,
 		Chip:    chip, Devices: max(1, p.Setup.Devices), Policy: policy, Workers: max(1, o.Threads), MemoryBytes: p.Setup.Memory,
 		Recorder: rec, Spans: true, LoopTurns: 1 << 17, RunDir: o.RunDir, Program: p.Name, Pace: o.Pace, Inject: o.Inject,
@@ -196,6 +205,9 @@ func (p *Program) Run(ctx context.Context, o Options) (res *Result, err error) {
 	}
 	rec.SetMeta(rt.Meta(p.Name))
 	res.Trace = rec.Finish()
+	if counters != nil {
+		res.Trace.Source.AddSheet(counters.Sheet(res.Trace, rt.Counted()))
+	}
 	res.Warnings = rt.Warnings()
 	r.finish(res)
 	var dumpErr error

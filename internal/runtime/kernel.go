@@ -8,6 +8,7 @@ import (
 	"npu/internal/sim"
 	"npu/internal/sim/cost"
 	"npu/internal/sim/kernels"
+	"npu/internal/sim/pmu"
 	"npu/internal/trace"
 )
 
@@ -82,9 +83,23 @@ func (th *Thread) LoadKernel(c KernelConfig) (k *Kernel, err error) {
 		f.Name, f.Op = th.rt.strings.Intern(c.Name), th.rt.strings.Intern(run.Type)
 		f.Operands = k.operands()
 		f.Account = th.rt.strings.AddAccount(trace.Account(k.Account.Cycles))
+		th.rt.count(k, run.Core, work)
 		k.load(f)
 	})
 	return k, th.blocked(callLoadKernel.name, nil, err)
+}
+
+// count lets the PMU count a kernel that is loaded: it counts the same in each execution. Under Port.Call.
+func (rt *Runtime) count(k *Kernel, core cost.Core, work cost.Work) {
+	if rt.cfg.PMU == nil {
+		return
+	}
+	if c, ok := rt.cfg.PMU.Count(core, k.Account, work); ok {
+		if rt.counted == nil {
+			rt.counted = map[pmu.Key]pmu.Counters{}
+		}
+		rt.counted[pmu.Key{Name: k.Name, Account: trace.Account(k.Account.Cycles)}] = c
+	}
 }
 
 // NewKernel makes a kernel that is not compiled from an operator: for stream programs, benchmarks and tests. It runs

@@ -7,6 +7,7 @@ import (
 	"npu/internal/problem"
 	"npu/internal/sim"
 	"npu/internal/sim/kernels"
+	"npu/internal/sim/pmu"
 	"npu/internal/sim/soc"
 	"npu/internal/trace"
 )
@@ -34,6 +35,8 @@ type Config struct {
 	Inject     []*sim.Injection // faults to raise
 	Foreground bool             // nothing computes beside the program's threads: see sim.Config
 	Pace       bool             // device time does not run ahead of wall time
+	// PMU counts events of the kernels that are loaded (aclprofCreateConfig with ACL_AICORE_*); nil: none.
+	PMU *pmu.Unit
 }
 
 // Runtime is the runtime of one process: the devices, and the threads that use them.
@@ -51,7 +54,8 @@ type Runtime struct {
 	calls   calls
 	process *process // nil: this process shares nothing
 	watched *watched // nil: nothing is recorded
-	alone   error    // why, if it was to share
+	counted map[pmu.Key]pmu.Counters
+	alone   error // why, if it was to share
 	graphs  captures
 
 	visibleErr error
@@ -167,6 +171,9 @@ func (rt *Runtime) Alone() error { return rt.alone }
 
 // Devices is how many devices there are.
 func (rt *Runtime) Devices() int { return len(rt.devices) }
+
+// Counted is what the PMU counts in an execution of each kernel that was loaded. Call it after Close.
+func (rt *Runtime) Counted() map[pmu.Key]pmu.Counters { return rt.counted }
 
 // Chip is what they are.
 func (rt *Runtime) Chip() *soc.Chip { return rt.cfg.Chip }

@@ -29,6 +29,10 @@ func (d *reader) rows(h *head, payload []byte) error {
 		return d.newSpans(payload, rows)
 	case kindCounters:
 		return d.newCounters(payload, rows)
+	case kindSheets:
+		s, err := takeSheet(payload, rows)
+		d.source.AddSheet(s)
+		return err
 	case kindEnd:
 		d.ended = true
 		n, err := takeCounts(payload)

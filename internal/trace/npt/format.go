@@ -39,6 +39,7 @@ const (
 	kindTasks
 	kindSpans
 	kindCounters
+	kindSheets
 	kindEnd kind = 255
 )
 
@@ -60,6 +61,8 @@ func (k kind) String() string {
 		return "spans"
 	case kindCounters:
 		return "counters"
+	case kindSheets:
+		return "tables"
 	case kindEnd:
 		return "end"
 	}

@@ -62,13 +62,13 @@ func ReadInto(r io.Reader, out *trace.Recorder) (*trace.Trace, error) {
 		d.out.Counters(b.counters)
 		d.free <- b
 	}
-	source := trace.Source{Format: "npt"}
+	d.source.Format = "npt"
 	if d.err == nil {
-		d.out.SetSource(source)
+		d.out.SetSource(d.source)
 		return d.out.Finish(), nil
 	}
-	source.Missing = []string{fmt.Sprintf("the records after offset %#x: %v", d.offset, d.err)}
-	d.out.SetSource(source)
+	d.source.Missing = []string{fmt.Sprintf("the records after offset %#x: %v", d.offset, d.err)}
+	d.out.SetSource(d.source)
 	return d.out.Finish(), problem.Damagedf("read capture: at offset %#x: %w; the %d records before it are good", d.offset, d.err, d.total.sum())
 }
 
@@ -98,6 +98,7 @@ type reader struct {
 	accounts int // known so far, with the empty one
 	strings  int
 	total    counts
+	source   trace.Source // with the tables that were read
 	ended    bool
 	err      error
 }

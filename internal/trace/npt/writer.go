@@ -126,6 +126,11 @@ func Write(w io.Writer, t *trace.Trace) error {
 	for _, c := range t.Counters.All() {
 		n.Counters([]trace.Counter{*c})
 	}
+	if n.Flush() == nil {
+		for i := range t.Source.Sheets {
+			n.sheet(&t.Source.Sheets[i])
+		}
+	}
 	return n.Close()
 }
 

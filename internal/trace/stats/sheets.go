@@ -61,6 +61,9 @@ func mean(name string) bool {
 // keyColumns is the columns of the table of metrics that are none.
 const keyColumns = " rank device stream task start_ns duration_ns name op_type "
 
+// PMU is the metrics of the trace's table of PMU figures by operator type.
+func PMU(t *trace.Trace) []Metrics { return metrics(t.Source.Sheet("pmu")) }
+
 // metrics sums the table of PMU figures up by operator type.
 func metrics(s *trace.Sheet) []Metrics {
 	out := []Metrics{}
