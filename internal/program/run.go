@@ -173,7 +173,7 @@ func (p *Program) Run(ctx context.Context, o Options) (res *Result, err error) {
 		PMU:     counters,
 		Visible: o.Visible,
 		Chip:    chip, Devices: max(1, p.Setup.Devices), Policy: policy, Workers: max(1, o.Threads), MemoryBytes: p.Setup.Memory,
-		Recorder: rec, Spans: true, LoopTurns: 1 << 17, RunDir: o.RunDir, Program: p.Name, Pace: o.Pace, Inject: o.Inject,
+		Recorder: rec, Spans: true, LoopTurns: 1 << 17, AllLoops: true, RunDir: o.RunDir, Program: p.Name, Pace: o.Pace, Inject: o.Inject,
 	})
 	if err != nil {
 		return nil, err

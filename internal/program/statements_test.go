@@ -646,3 +646,17 @@ func TestInject_kinds(t *testing.T) {
 		}
 	}
 }
+
+// A model that goes round for ever ends with a fault: jumps, and streams that start each other.
+func TestStatements_endless(t *testing.T) {
+	for _, text := range []string{
+		"stream a persistent\nstream s\nbuffer i device i32[1]\nmodel m\nbind a to m\nlabel l\nplace l on a\njump i to l on a\nendtask m on a\nbuild m\nexecute m on s\nsync s expect 107020\n",
+		"stream a persistent\nstream s\nmodel m\nbind a to m\nlabel l\nplace l on a\ngoto l on a\nendtask m on a\nbuild m\nexecute m on s\nsync s expect 107020\n",
+		"stream a persistent\nstream b persistent\nstream s\nbuffer i device i64[1]\nmodel m\nbind a to m\nbind b to m later\nbranch i == i to b on a\nendtask m on a\nactivate a on b\nbuild m\nexecute m on s\nsync s expect 507001\nabort m\nsync s expect 507023\n", // the end is in a, which does not start again
+		"stream a persistent\nstream s\nbuffer i device i64[1]\nmodel m\nbind a to m\nbranch i == i to a on a\nendtask m on a\nbuild m\nexecute m on s\nsync s expect 107020\n",
+	} {
+		if _, err := run(t, text); err != nil {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}

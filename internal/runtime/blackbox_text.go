@@ -6,6 +6,7 @@ import (
 
 	"npu/internal/blackbox/aicore"
 	"npu/internal/blackbox/errring"
+	"npu/internal/runtime/mempool"
 	"npu/internal/sim"
 	"npu/internal/trace"
 )
@@ -66,6 +67,7 @@ func (rt *Runtime) sections(d *Device, e *Exception) []errring.Section {
 	}
 	st := d.memory.pool.Stats()
 	fmt.Fprintf(&memory, "%d of %d bytes in use, %d reserved, peak %d\n", st.InUse, st.Total, st.Reserved, st.Peak)
+	mapOf(&memory, d.memory.pool.Map())
 	for _, p := range d.hw.Poisoned() {
 		fmt.Fprintf(&memory, "uncorrectable: 0x%x, %d bytes\n", p, sim.PoisonUnit)
 	}
@@ -76,6 +78,30 @@ func (rt *Runtime) sections(d *Device, e *Exception) []errring.Section {
 	}
 	return []errring.Section{{Name: "fault", Lines: fault.String()}, {Name: "tasks", Lines: tasks.String()},
 		{Name: "streams", Lines: streams.String()}, {Name: "memory", Lines: memory.String()}}
+}
+
+// maxMap bounds the map of memory.
+const maxMap = 64
+
+// mapOf lists the pieces of device memory that are mapped and how much of them is in use; neighbours that are full, or
+// empty, are one piece.
+func mapOf(b *strings.Builder, list []mempool.SegmentUse) {
+	lines := 0
+	for i := 0; i < len(list); {
+		k, u := i, list[i]
+		for k+1 < len(list) && list[k+1].Mapped == u.Mapped && list[k+1].Used == u.Used && (u.Used == 0 || u.Used == mempool.Segment) {
+			k++
+		}
+		end, used := list[k].Addr+mempool.Segment, uint64(k-i+1)*u.Used
+		if i = k + 1; !u.Mapped {
+			continue
+		}
+		if lines++; lines > maxMap {
+			fmt.Fprintf(b, "and more pieces\n")
+			return
+		}
+		fmt.Fprintf(b, "mapped 0x%x to 0x%x: %d of %d bytes given out\n", u.Addr, end, used, end-u.Addr)
+	}
 }
 
 // coresOf names the cores that ran a task, as Core of a black box's reader does: " on AIC 0 to 6".

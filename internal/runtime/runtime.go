@@ -19,6 +19,7 @@ type Config struct {
 	Policy      sim.Policy
 	TimingOnly  bool // skip the arithmetic
 	LoopTurns   int  // of conditional loops in one execution: see sim.Config
+	AllLoops    bool // of all loops of a model
 	Stepped     bool // take every task of a sunk model one by one: see sim.Config
 	Workers     int  // host threads for the arithmetic; 0 means 1
 	MemoryBytes int64
@@ -78,7 +79,7 @@ func Open(c Config) (*Runtime, error) {
 		chips[i] = c.Chip
 	}
 	rt := &Runtime{cfg: c, spans: c.Spans && c.Recorder != nil, strings: c.Recorder}
-	sc := sim.Config{Chips: chips, Policy: c.Policy, TimingOnly: c.TimingOnly, Stepped: c.Stepped, LoopTurns: c.LoopTurns, Foreground: c.Foreground, MemoryBytes: c.MemoryBytes, Pace: c.Pace}
+	sc := sim.Config{Chips: chips, Policy: c.Policy, TimingOnly: c.TimingOnly, Stepped: c.Stepped, LoopTurns: c.LoopTurns, AllLoops: c.AllLoops, Foreground: c.Foreground, MemoryBytes: c.MemoryBytes, Pace: c.Pace}
 	if rt.strings != nil {
 		rt.watched = &watched{rec: rt.strings}
 		sc.Recorder = rt.watched

@@ -216,6 +216,9 @@ func (m *Machine) off(q *Queue) {
 // jump retires the head of q and goes on at a label. It says whether it could.
 func (m *Machine) jump(q *Queue, label uint64) bool {
 	l := q.instance.labels[label]
+	if l.Queue == q.lane && l.Pos <= q.cur && m.looped(q) {
+		return false
+	}
 	return m.goOn(q, l.Queue, l.Pos)
 }
 
@@ -234,6 +237,18 @@ func (m *Machine) goOn(q *Queue, lane int, pos uint64) bool {
 	}
 	to.cur = pos
 	m.fetch(to, m.now+gap)
+	return true
+}
+
+// looped counts a turn of a loop that the head of q closes; after too many the task fails.
+func (m *Machine) looped(q *Queue) bool {
+	if !m.cfg.AllLoops {
+		return false
+	}
+	if q.instance.turns++; q.instance.turns <= m.cfg.LoopTurns {
+		return false
+	}
+	m.fail(q, &Fault{Code: CodeTaskTimeout, Detail: fmt.Sprintf("a loop is not over after %d turns", m.cfg.LoopTurns)})
 	return true
 }
 

@@ -127,14 +127,14 @@ func (m *Machine) cores(q *Queue, f *Fault) {
 
 // walk tells of each tile of operand k which a block of the kernel moves, until visit returns false.
 func walk(fn *Function, p *isa.Program, blocks uint32, k int, visit func(block uint32, turn int, off, n int64) bool) {
-	n := int64(32 * p.Steps[k])
+	n := int64(32 * p.Lens[k])
 	bytes := n
 	if k < len(fn.Operands) {
 		bytes = fn.Operands[k].Bytes
 	}
 	for b := range blocks {
 		for t := range p.Turns {
-			off := int64(int(b)*p.Turns+t) * n
+			off := int64(int(b)*p.Turns+t) * int64(32*p.Steps[k])
 			if off >= bytes {
 				break
 			}

@@ -36,6 +36,8 @@ type Config struct {
 	// LoopTurns is how many turns the conditional loops of one execution take together, at most, so that a word that is
 	// never cleared does not keep the simulation for ever; 0 is four million.
 	LoopTurns int
+	// AllLoops bounds jumps back and streams of a model that are started again in the same way.
+	AllLoops bool
 	// Recorder takes a row for each finished task; nil records nothing.
 	Recorder trace.Sink
 	// MemoryBytes limits the memory of each device; 0 takes the chip's.

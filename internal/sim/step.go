@@ -114,7 +114,7 @@ func (m *Machine) step(q *Queue) {
 			if d.flags()&FlagContinue != 0 && m.goOn(q, int(d[5]), 0) {
 				return
 			}
-			if d.flags()&FlagContinue == 0 {
+			if d.flags()&FlagContinue == 0 && !(q.instance.ran[d[5]] && m.looped(q)) {
 				m.start(q, d[5])
 			}
 		case trace.StreamSwitch:
@@ -126,6 +126,9 @@ func (m *Machine) step(q *Queue) {
 				to := q.instance.queues[uint32(d[7])]
 				if to != q && to.state != qOff {
 					m.fail(q, &Fault{Code: CodeScheduler, Detail: "the stream to switch to is running"})
+					break
+				}
+				if q.instance.ran[to.lane] && m.looped(q) {
 					break
 				}
 				m.retire(q, m.now)

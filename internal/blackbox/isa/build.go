@@ -31,7 +31,8 @@ const tileMax = 1024
 type Program struct {
 	Words   []uint32
 	Turns   int   // tiles of a block
-	Steps   []int // units of 32 bytes that operand k moves on with each tile
+	Steps   []int // units of 32 bytes that operand k moves on with each tile; 0 if all blocks take the whole of it
+	Lens    []int // units that a move of it carries
 	Moves   []int // index of the instruction that moves operand k, −1 if none does
 	Divide  int
 	Compute int
@@ -41,7 +42,7 @@ type Program struct {
 // Build makes a kernel's text. Each block walks over its part of every operand in Turns tiles.
 func Build(k Kernel) *Program {
 	n := min(len(k.Operands), MaxOperands)
-	p := &Program{Turns: 1, Moves: make([]int, n), Steps: make([]int, n), operand: n}
+	p := &Program{Turns: 1, Moves: make([]int, n), Steps: make([]int, n), Lens: make([]int, n), operand: n}
 	blocks := int64(max(1, k.Blocks))
 	for _, o := range k.Operands[:n] {
 		p.Turns = max(p.Turns, int((o.Bytes/32+blocks*tileMax-1)/(blocks*tileMax)))
@@ -49,7 +50,10 @@ func Build(k Kernel) *Program {
 	p.Turns = min(p.Turns, MaxImm)
 	for i, o := range k.Operands[:n] {
 		parts := blocks * int64(p.Turns)
-		p.Steps[i] = int(min(MaxImm, max(1, (o.Bytes+32*parts-1)/(32*parts))))
+		p.Lens[i] = int(min(MaxImm, max(1, (o.Bytes+32*parts-1)/(32*parts))))
+		if p.Steps[i] = p.Lens[i]; o.Bytes > 0 && o.Bytes < 32*parts { // as a bias: too small to be shared out
+			p.Steps[i], p.Lens[i] = 0, int(min(tileMax, (o.Bytes+31)/32))
+		}
 	}
 	add := func(op Op, d, a, imm int) int {
 		p.Words = append(p.Words, Inst{op, uint8(d), uint8(a), imm}.Word())
@@ -72,7 +76,7 @@ func Build(k Kernel) *Program {
 	}
 	for i, o := range k.Operands[:n] {
 		if p.Moves[i] = -1; !o.Out {
-			p.Moves[i] = add(load, i, i+1, p.Steps[i])
+			p.Moves[i] = add(load, i, i+1, p.Lens[i])
 		}
 	}
 	if k.Cube {
@@ -94,9 +98,9 @@ func Build(k Kernel) *Program {
 	for i, o := range k.Operands[:n] {
 		switch {
 		case o.Out && k.Cube:
-			p.Moves[i] = add(StoreL0, i, i+1, p.Steps[i])
+			p.Moves[i] = add(StoreL0, i, i+1, p.Lens[i])
 		case o.Out:
-			p.Moves[i] = add(StoreUB, i, i+1, p.Steps[i])
+			p.Moves[i] = add(StoreUB, i, i+1, p.Lens[i])
 		}
 	}
 	for i := range n {

@@ -28,6 +28,21 @@ func TestRun_addresses(t *testing.T) {
 	}
 }
 
+// An operand that is too small to be shared out is read whole by every block.
+func TestRun_smallOperand(t *testing.T) {
+	p := Build(Kernel{Blocks: 40, Operands: []Operand{{Bytes: 1 << 20}, {Bytes: 4}, {Bytes: 1000}, {Bytes: 1 << 20, Out: true}}})
+	args := []uint64{0x1000000, 0x2000000, 0x3000000, 0x4000000}
+	for _, block := range []int{0, 20, 39} {
+		s, ok := p.Run(block, args, p.Compute, 0)
+		if !ok || s.X[2] != args[1] || s.X[3] != args[2] || s.X[1] != args[0]+uint64(32*p.Steps[0]*p.Turns*block) {
+			t.Errorf("block %d: %v, addresses 0x%x 0x%x 0x%x", block, ok, s.X[1], s.X[2], s.X[3])
+		}
+	}
+	if p.Lens[1] != 1 || p.Lens[2] != 32 || p.Steps[1] != 0 {
+		t.Errorf("moves of %v, steps %v", p.Lens, p.Steps)
+	}
+}
+
 func TestDecode_allWords(t *testing.T) {
 	for _, cube := range []bool{false, true} {
 		p := Build(Kernel{Cube: cube, Blocks: 24, Operands: make([]Operand, 30)})
