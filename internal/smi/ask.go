@@ -31,7 +31,15 @@ func ask(ctx context.Context, path string, timeout time.Duration) (*Table, *Faul
 	case a.exit != 0:
 		f := Diagnose(a.text, a.exit)
 		if f.Kind == Garbled || f.Kind == Missing {
-			f = &Fault{Kind: Garbled, Says: fmt.Sprintf("npu-smi stopped with exit status %d after %d devices", a.exit, len(t.Devices)), Text: f.Text}
+			how := fmt.Sprintf("stopped with exit status %d", a.exit)
+			if a.exit < 0 {
+				how = "was killed"
+			}
+			many := "s"
+			if len(t.Devices) == 1 {
+				many = ""
+			}
+			f = &Fault{Kind: Garbled, Says: fmt.Sprintf("npu-smi %s after %d device%s", how, len(t.Devices), many), Text: f.Text, Try: []string{"run npu-smi info by hand"}}
 		}
 		return t, f, nil
 	}
