@@ -258,7 +258,8 @@ func FuzzRead(f *testing.F) {
 			"device_0/info.json.0": info, "device_0/sample.json": info, "device_0/dev_start.log.0": dict, "device_1/data/hwts.data.1.slice_0": log, "device_1/data/aicore.data.1.slice_0": log,
 			"device_0/data/npu_mem.data.0.slice_0": log + marks, "device_0/data/hbm.data.0.slice_0": log, "device_0/data/ddr.data.0.slice_0": log, "device_0/data/llc.data.0.slice_0": log + host,
 			"device_0/data/qos.data.0.slice_0": host, "device_0/data/l2_cache.data.0.slice_0": log + host, "device_0/data/nic.data.0.slice_0": dict, "device_0/data/hccs.data.0.slice_0": dict,
-			"device_0/data/npu_module_mem.data.0.slice_0": log, "host/data/aging.compact.memcpy_info.slice_0": host, "device_0/data/stars_soc.data.0.slice_0.done": dict,
+			"device_0/data/npu_module_mem.data.0.slice_0": log, "device_0/data/aicpu.data.0.slice_0": log + host, "host/data/aging.additional.tensor_info.slice_0": host + host + host + host,
+			"host/data/aging.additional.hccl_info.slice_0": host + host + host + host, "host/data/aging.additional.msproftx.slice_0": host + host + host + host, "host/data/aging.compact.memcpy_info.slice_0": host, "device_0/data/stars_soc.data.0.slice_0.done": dict,
 		}) {
 			full := filepath.Join(dir, filepath.FromSlash(path))
 			os.MkdirAll(filepath.Dir(full), 0o755)

@@ -92,7 +92,7 @@ func (d *deviceData) place(kind string, list []sampled, host *hostData) {
 }
 
 // sampledKinds is the kinds of data that readSampled reads.
-var sampledKinds = []string{"npu_mem.data", "npu_mem.app", "hbm.data", "ddr.data", "llc.data", "npu_module_mem.data", "hccs.data", "nic.data", "roce.data", "qos.data", "l2_cache.data"}
+var sampledKinds = []string{"npu_mem.data", "npu_mem.app", "hbm.data", "ddr.data", "llc.data", "npu_module_mem.data", "hccs.data", "nic.data", "roce.data", "qos.data", "l2_cache.data", "aicpu.data"}
 
 // readSampled reads what is sampled beside the tasks.
 func (d *deviceData) readSampled(ctx context.Context, host *hostData) error {
@@ -147,6 +147,7 @@ func (d *deviceData) readSampled(ctx context.Context, host *hostData) error {
 	}
 	for _, read := range []func(context.Context, *hostData) error{
 		func(ctx context.Context, h *hostData) error { return d.readHBM(ctx, h, second) }, d.readText, func(ctx context.Context, _ *hostData) error { return d.readL2(ctx) },
+		func(ctx context.Context, _ *hostData) error { return d.readAICPU(ctx) },
 	} {
 		if err := read(ctx, host); err != nil {
 			return err

@@ -66,6 +66,10 @@ func TestRead_otherSampledKinds(t *testing.T) {
 		b = binary.LittleEndian.AppendUint16(b, id)
 		return string(append(b, 0, 0)) + words64(counters...)
 	}
+	cpu := make([]byte, 128)
+	binary.LittleEndian.PutUint16(cpu, hostMagic)
+	cpu[2], cpu[4], cpu[6], cpu[108] = aicpuTag, 7, 9, 12
+	copy(cpu[16:], words64(1000, 500, 530, 535, 0, 2000))
 	acc := []byte(starsRecordOf(acceleratorPMU, 0, 0, 0, 0, 50))
 	binary.LittleEndian.PutUint16(acc[18:], 3)
 	binary.LittleEndian.PutUint64(acc[32:], 11)
@@ -76,6 +80,7 @@ func TestRead_otherSampledKinds(t *testing.T) {
 		"device_0/data/hccs.data.0.slice_0":      "time tx rx\n100: 4096 8192\n",
 		"device_0/data/nic.data.0.slice_0":       "100: 1000 1 2 3 4 5 6 7 8 9 10 11 12 0\nbroken line\n",
 		"device_0/data/l2_cache.data.0.slice_0":  l2(7, 1, 100, 0, 0, 0, 75, 0, 10, 0),
+		"device_0/data/aicpu.data.0.slice_0":     string(cpu) + strings.Repeat("x", 128),
 		"device_0/data/stars_soc.data.0.slice_0": string(acc),
 		"device_0/sample.json":                   `{"l2CacheTaskProfilingEvents":"0xfb,0xfc,0xF6,0xBF,0x90,0x91,0x9c,0x9D","nicProfiling":"on","roceProfiling":"on"}`,
 	})
@@ -92,8 +97,12 @@ func TestRead_otherSampledKinds(t *testing.T) {
 	if s == nil || fmt.Sprint(s.Column("hit_rate").Float, s.Column("victim_rate").Float, s.Column("stream").Int) != "[0.75] [0.1] [7]" {
 		t.Errorf("%+v", s)
 	}
+	a := tr.Source.Sheet("aicpu")
+	if a == nil || a.Rows != 1 || fmt.Sprint(a.Column("stream").Int, a.Column("task").Int, a.Column("start_ns").Int[0]-unix, a.Column("duration_ns").Int, a.Column("compute_us").Int, a.Column("memcpy_us").Int, a.Column("dispatch_us").Int) != "[7] [9] 20000 [20000] [30] [5] [12]" {
+		t.Errorf("%+v", a)
+	}
 	said := strings.Join(tr.Source.Missing, "; ")
-	if tr.Source.BadRecords != 1 || !strings.Contains(said, "RoCE (roce.data), which was switched on") || strings.Contains(said, "nic.data") {
+	if tr.Source.BadRecords != 2 || !strings.Contains(said, "RoCE (roce.data), which was switched on") || strings.Contains(said, "nic.data") {
 		t.Errorf("%d bad, missing %s", tr.Source.BadRecords, said)
 	}
 }
