@@ -81,6 +81,18 @@ func newMetricSheet(d *deviceData) *metricSheet {
 			c.values = append(c.values, trace.FloatColumn(k.prefix+c.formulas[f].Name))
 		}
 	}
+	rows := len(d.sums)
+	for i := range 5 {
+		m.keys[i].Int = make([]int64, 0, rows)
+	}
+	m.keys[5].Text, m.keys[6].Text, m.occupied.Float = make([]string, 0, rows), make([]string, 0, rows), make([]float64, 0, rows)
+	for i := range m.kinds {
+		c := &m.kinds[i]
+		c.time.Float, c.cycles.Int = make([]float64, 0, rows), make([]int64, 0, rows)
+		for f := range c.values {
+			c.values[f].Float = make([]float64, 0, rows)
+		}
+	}
 	return m
 }
 

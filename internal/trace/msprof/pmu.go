@@ -35,6 +35,11 @@ func events(list string) (out []uint16) {
 // readStarsPMU reads ffts_profile.data.
 func (d *deviceData) readStarsPMU(ctx context.Context) error {
 	var g gaps
+	total := int64(0)
+	for _, s := range d.kinds["ffts_profile.data"] {
+		total += s.size
+	}
+	d.pmu = slices.Grow(d.pmu, int(min(total/pmuRecord, 1<<20)))
 	n, left, err := d.records(ctx, "ffts_profile.data", pmuRecord, func(rec []byte) {
 		head := binary.LittleEndian.Uint16(rec)
 		if binary.LittleEndian.Uint16(rec[2:]) != magic {
@@ -175,6 +180,7 @@ func (d *deviceData) sum() {
 		}
 	}
 	d.summed = make([]int32, len(d.tasks))
+	d.sums = make([]kernelSum, 0, min(len(d.pmu), len(d.tasks)))
 	taken := map[uint64]int32{} // row of the record before that has no stamp
 	// Records of whole tasks come first: those of blocks count only where no such record holds them.
 	for _, blocks := range []bool{false, true} {
