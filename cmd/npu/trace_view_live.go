@@ -21,6 +21,9 @@ import (
 // glance is how long a single frame of a run waits for tasks.
 const glance = time.Second
 
+// aliveEvery is the time between two looks whether a run is still there; one that ends by itself says so.
+const aliveEvery = 500 * time.Millisecond
+
 // runTraceViewLive shows a run while it goes on.
 func runTraceViewLive(ctx context.Context, o *traceViewOptions) error {
 	s, err := o.screen()
@@ -37,10 +40,12 @@ func runTraceViewLive(ctx context.Context, o *traceViewOptions) error {
 		return problem.Failedf("--pid %d: %w", o.pid, err)
 	}
 	defer r.Stop()
-	gone := false
+	gone, looked := false, time.Time{}
 	next := func() (live.Batch, error) {
 		before := gone // what it wrote last comes before its place is free, or with the look after that
-		gone = gone || !alive(o.pid)
+		if now := time.Now(); !gone && now.Sub(looked) > aliveEvery {
+			gone, looked = !alive(o.pid), now
+		}
 		b, err := r.Next()
 		if err != nil {
 			return b, problem.Failedf("%s: %w", name, err)

@@ -174,7 +174,10 @@ func (th *Thread) flushSpans() {
 			rows[i].Name = th.rt.strings.Intern(s.name)
 		}
 		th.rt.strings.Spans(rows)
-		th.rt.watched.spans(rows)
+		if th.rt.watched.wanted() { // who looks sees what the calls did as soon as the calls
+			th.rt.machine.Flush()
+			th.rt.watched.spans(rows)
+		}
 	})
 	th.spans = th.spans[:0]
 }

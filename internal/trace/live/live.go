@@ -18,8 +18,8 @@ import (
 
 // Sizes of a file.
 const (
-	TaskRows  = 1 << 15
-	SpanRows  = 1 << 14
+	TaskRows  = 1 << 17
+	SpanRows  = 1 << 16
 	nameBytes = 1 << 18
 
 	headWords = 64

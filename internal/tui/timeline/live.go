@@ -3,6 +3,7 @@ package timeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,8 +20,11 @@ const (
 	liveSpans = 200_000
 )
 
-// liveEvery is the time between two pictures of a run, unless making one takes longer than a quarter of it.
-const liveEvery = 250 * time.Millisecond
+// Times between two looks at a run, and between two pictures of it, unless making one takes longer than half of that.
+const (
+	liveDrain = 40 * time.Millisecond
+	liveEvery = 250 * time.Millisecond
+)
 
 // Follow shows a run while it goes on. When it has ended, what it did last stays.
 func Follow(name string, next Next) Source {
@@ -51,29 +55,56 @@ type following struct {
 	says string
 }
 
-// run makes a picture whenever something came.
+// run takes what comes, so often that nothing is missed, and has pictures of it made beside.
 func (f *following) run(ctx context.Context) {
 	defer close(f.done)
-	wait := time.Duration(0)
-	for !f.ended {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
-		begin := time.Now()
-		b, err := f.next()
-		if err != nil {
-			f.set(nil, err)
-			return
-		}
-		if f.take(b) {
-			f.set(f.picture(), nil)
-		} else {
+	made := make(chan time.Duration, 1)
+	busy, fresh, due := false, false, time.Now()
+	for !f.ended || fresh || busy {
+		if !f.ended {
+			b, err := f.next()
+			if err != nil {
+				f.set(nil, err)
+				break
+			}
+			fresh = f.take(b) || fresh
 			f.set(nil, nil)
 		}
-		wait = max(liveEvery, 3*time.Since(begin))
+		if fresh && !busy && (f.ended || time.Now().After(due)) {
+			busy, fresh = true, false
+			p := f.kept()
+			go func() {
+				begin := time.Now()
+				p.data = p.picture()
+				f.show(p.data)
+				made <- time.Since(begin)
+			}()
+		}
+		select {
+		case took := <-made:
+			busy, due = false, time.Now().Add(max(liveEvery, 2*took))
+			continue
+		case <-time.After(liveDrain):
+			continue
+		case <-ctx.Done():
+		}
+		break
 	}
+	if busy {
+		<-made
+	}
+}
+
+// kept is a copy of what a picture shows.
+func (f *following) kept() *following {
+	return &following{name: f.name, tasks: slices.Clone(f.tasks), spans: slices.Clone(f.spans), names: f.names, zero: f.zero, ended: f.ended}
+}
+
+// show gives a picture to the screen.
+func (f *following) show(d *Data) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.data = d
 }
 
 // take keeps what came, and says whether anything did.
@@ -81,6 +112,11 @@ func (f *following) take(b live.Batch) bool {
 	f.names, f.ended, f.lost = b.Names, b.Ended, f.lost+b.Lost
 	f.tasks, f.spans = append(f.tasks, b.Tasks...), append(f.spans, b.Spans...)
 	f.seen += int64(len(b.Tasks))
+	for i := range b.Tasks {
+		if start := b.Tasks[i].Start; !f.some || start < f.zero && f.seen == int64(len(b.Tasks)) {
+			f.zero, f.some = start, true
+		}
+	}
 	if n := len(f.tasks) - liveTasks; n > 0 {
 		f.tasks = append(f.tasks[:0], f.tasks[n:]...)
 	}
@@ -112,10 +148,14 @@ func (f *following) picture() *Data {
 		rec.Spans([]trace.Span{s})
 	}
 	d := Finished(rec.Finish(), f.name)
-	if !f.some {
-		f.zero, f.some = d.From, true
+	d.Zero, d.live = min(f.zero, d.To), true
+	if n := d.T.Tasks.Len(); n > 0 && !f.ended { // calls run ahead of the device: its end is the one to keep in sight
+		last := d.T.Tasks.Start.At(n - 1)
+		for i := max(0, n-64); i < n; i++ {
+			last = max(last, d.T.Tasks.End.At(i))
+		}
+		d.To = min(d.To, max(last, d.From+1))
 	}
-	d.Zero, d.live = f.zero, true
 	return d
 }
 
