@@ -125,6 +125,7 @@ func (o *traceViewOptions) file() (timeline.File, error) {
 	if !o.noCache {
 		options.Cache = cache.Default()
 		f.Keep = func() string { return options.Cache.Image(o.files) }
+		f.Fits = options.Cache.Fits
 		f.Kept = func() { _ = options.Cache.Prune() } // a cache that is too large only takes room
 	}
 	labels := sideNames(o.files)

@@ -87,6 +87,13 @@ func (c *Cache) Image(paths []string) string {
 	return filepath.Join(c.Dir, fmt.Sprintf("%016x.image", h.Sum64()))
 }
 
+// Fits says whether an entry of so many bytes may be kept: it would not drive out all others, and takes no more than a quarter
+// of what is free on the disk.
+func (c *Cache) Fits(bytes int64) bool {
+	free, known := freeBytes(c.Dir)
+	return bytes <= cmp.Or(c.Most, 4<<30) && (!known || bytes <= free/4)
+}
+
 // Get reads the entry key; nil when there is none, or none that can be read.
 func (c *Cache) Get(ctx context.Context, key string) *trace.Trace {
 	base := filepath.Join(c.Dir, key)

@@ -87,3 +87,13 @@ func TestCache_Image(t *testing.T) {
 		t.Error("a path for what is not there, or without a place")
 	}
 }
+
+func TestCache_Fits(t *testing.T) {
+	c := Cache{Dir: filepath.Join(t.TempDir(), "not", "there", "yet"), Most: 1000}
+	if !c.Fits(1000) || c.Fits(1001) {
+		t.Error("the size of the cache does not count")
+	}
+	if c.Most = 1 << 62; c.Fits(1 << 61) {
+		t.Error("more than any disk has fits")
+	}
+}

@@ -33,8 +33,9 @@ type File struct {
 	Load Load
 	More []Side // further traces, to hold against the first; it is then Side 0, with this label
 	Side string
-	Keep func() string // path of the image, called once it is wanted; nil or an empty path for none
-	Kept func()        // called when the image was written; may be nil
+	Keep func() string          // path of the image, called once it is wanted; nil or an empty path for none
+	Fits func(bytes int64) bool // whether there is room for an image; nil for always
+	Kept func()                 // called when the image was written; may be nil
 }
 
 func (f *File) keep() string {
@@ -146,9 +147,18 @@ func (s *file) read(ctx context.Context) {
 	s.set(d, err, "finding who waited for whom")
 	d.link()
 	s.set(d, err, "")
-	if s.path != "" && err == nil && d.T.Tasks.Len()+d.T.Spans.Len() >= leastSaved && d.save(ctx, s.path) == nil && s.Kept != nil {
+	if s.path != "" && err == nil && s.worth(d) && d.save(ctx, s.path) == nil && s.Kept != nil {
 		s.Kept()
 	}
+}
+
+// rowBytes is about what a task or a call takes in an image.
+const rowBytes = 90
+
+// worth says whether an image of d saves time, and has room.
+func (f *File) worth(d *Data) bool {
+	rows := int64(d.T.Tasks.Len() + d.T.Spans.Len())
+	return rows >= leastSaved && (f.Fits == nil || f.Fits(rows*rowBytes))
 }
 
 // set says what is shown, where d is not nil, and what is being done.
