@@ -268,7 +268,7 @@ func TestRun_streamsOfRealModels(t *testing.T) {
 	}
 }
 
-// Every model of the data set: the work memory is within 5 % of what its order needs, on any number of streams.
+// Every model of the data set: the work memory is within 5 % of what its order needs, on one stream, on two and on as many as the loader takes.
 func TestPlan_memoryOfRealModels(t *testing.T) {
 	root := dataDir(t)
 	files, err := filepath.Glob(filepath.Join(root, "onnx", "*", "model.onnx"))
