@@ -2,25 +2,19 @@ package model
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"npu/internal/model/onnx"
-	"npu/internal/problem"
 	"npu/internal/runtime"
-	"npu/internal/sim/cost"
 	"npu/internal/sim/kernels"
 	"npu/internal/tensor"
-	"npu/internal/trace"
 )
 
 // written is an ONNX file of what f builds.
@@ -245,220 +239,6 @@ func TestWorld_layers(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A network in two parts, one a device: what the first sends is what the second one works on.
-func TestWorld_stages(t *testing.T) {
-	paths := stages(t, 7, 7)
-	in, v := wholes(t, 1, tensor.Float32, tensor.Shape{2, 3})
-	for _, mode := range []Mode{Sunk, Eager} {
-		for _, om := range []bool{false, true} {
-			var models []*Model
-			for _, p := range paths {
-				if om {
-					p = compiled(t, p, CompileOptions{})
-				}
-				models = append(models, opened(t, p))
-			}
-			res, err := RunRanks(context.Background(), models, RunOptions{Chip: chip(t), Mode: mode, Iterations: 3, RankInputs: in})
-			okAll(t, err)
-			for i, x := range tensor.View[float32](res.Outputs[0].Data) {
-				if want := -max(v[0][i], 0); float64(x) != want {
-					t.Fatalf("%s: element %d is %v, want %v", mode, i, x, want)
-				}
-			}
-		}
-	}
-}
-
-// stages are a model that sends and receives, and one that receives and sends; the tags are those of the way there.
-func stages(t testing.TB, sends, receives int64) []string {
-	t.Helper()
-	return []string{written(t, "first", func(b *onnx.Builder) {
-		b.Input("x", tensor.Float32, "2,3")
-		b.Output("back", tensor.Float32, "2,3")
-		b.Node("Relu", "x", "h", nil)
-		b.Node("npu.HcomSend", "h", "", kernels.Attrs{"dest_rank": int64(1), "sr_tag": sends})
-		b.Node("npu.HcomReceive", "", "back", kernels.Attrs{"src_rank": int64(1), "shape": []int64{2, 3}, "dtype": int64(1)})
-	}), written(t, "second", func(b *onnx.Builder) {
-		b.Output("y", tensor.Float32, "2,3")
-		b.Node("npu.HcomReceive", "", "h", kernels.Attrs{"src_rank": int64(0), "sr_tag": receives, "shape": []int64{2, 3}, "dtype": "float32"})
-		b.Node("Neg", "h", "y", nil)
-		b.Node("npu.HcomSend", "y", "", kernels.Attrs{"dest_rank": int64(0)})
-	})}
-}
-
-// What cannot work is refused before anything runs, with the ranks and nodes that do not fit.
-func TestWorld_refused(t *testing.T) {
-	one := func(op string, in, out string, a kernels.Attrs) func(t *testing.T) string {
-		return func(t *testing.T) string {
-			return written(t, "m", func(b *onnx.Builder) {
-				b.Input("x", tensor.Float32, "4,3")
-				b.Output("y", tensor.Float32, "4,3")
-				b.Node("npu."+op, in, out, a)
-				if out == "" {
-					b.Node("Neg", "x", "y", nil)
-				}
-			})
-		}
-	}
-	reduce := one("HcomAllReduce", "x", "y", kernels.Attrs{"reduction": "sum"})
-	for _, c := range []struct {
-		name   string
-		models []func(t *testing.T) string
-		want   string
-		class  problem.Class
-	}{
-		{"alone", []func(*testing.T) string{reduce}, "--devices", problem.Usage},
-		{"other root", []func(*testing.T) string{one("HcomBroadcast", "x", "y", kernels.Attrs{"root_rank": int64(0)}), one("HcomBroadcast", "x", "y", kernels.Attrs{"root_rank": int64(1)})}, "for ever", problem.Usage},
-		{"root beyond", []func(*testing.T) string{one("HcomBroadcast", "x", "y", kernels.Attrs{"root_rank": int64(2)}), one("HcomBroadcast", "x", "y", kernels.Attrs{"root_rank": int64(2)})}, "rank 2 of 2", problem.Usage},
-		{"to itself", []func(*testing.T) string{one("HcomSend", "x", "", kernels.Attrs{"dest_rank": int64(0)}), reduce}, "sends to rank 0", problem.Usage},
-		{"nobody receives", []func(*testing.T) string{one("HcomSend", "x", "", kernels.Attrs{"dest_rank": int64(1)}), reduce}, "rank 0 comes to HcomSend .* to rank 1.* rank 1 comes to HcomAllReduce", problem.Usage},
-		{"other tag", []func(*testing.T) string{func(t *testing.T) string { return stages(t, 1, 2)[0] }, func(t *testing.T) string { return stages(t, 1, 2)[1] }}, "tag 1.*tag 2", problem.Usage},
-	} {
-		var models []*Model
-		for _, f := range c.models {
-			models = append(models, opened(t, f(t)))
-		}
-		for _, mode := range []Mode{Sunk, Eager} {
-			_, err := RunRanks(context.Background(), models, RunOptions{Chip: chip(t), Mode: mode})
-			if err == nil || problem.ClassOf(err) != c.class || !matches(c.want, err.Error()) {
-				t.Errorf("%s, %s: %v", c.name, mode, err)
-			}
-		}
-	}
-	for _, c := range []struct {
-		name, op string
-		a        kernels.Attrs
-		class    problem.Class
-		want     string
-	}{
-		{"product", "HcomAllReduce", kernels.Attrs{"reduction": "prod"}, problem.Failed, "HcomAllReduce.*prod"},
-		{"no reduction", "HcomAllReduce", nil, problem.Damaged, "reduction is missing"},
-		{"no ranks", "HcomAllGather", nil, problem.Damaged, "rank_size"},
-		{"uneven", "HcomReduceScatter", kernels.Attrs{"reduction": "sum", "rank_size": int64(3)}, problem.Damaged, "split over 3 ranks"},
-		{"no root", "HcomBroadcast", nil, problem.Damaged, "root_rank"},
-		{"no shape", "HcomReceive", kernels.Attrs{"src_rank": int64(1)}, problem.Damaged, "1 inputs|shape"},
-	} {
-		_, err := Open(one(c.op, "x", "y", c.a)(t), Options{})
-		if err == nil || problem.ClassOf(err) != c.class || !matches(c.want, err.Error()) {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-	m := opened(t, one("HcomAllGather", "x", "y", kernels.Attrs{"rank_size": int64(3)})(t))
-	if m.Ranks() != 3 {
-		t.Errorf("made for %d ranks", m.Ranks())
-	}
-	if _, err := RunRanks(context.Background(), ranksOf(m, 2), RunOptions{Chip: chip(t), Mode: Sunk}); err == nil || problem.ClassOf(err) != problem.Usage || !strings.Contains(err.Error(), "--devices 3") {
-		t.Errorf("2 of 3 ranks: %v", err)
-	}
-}
-
-// The tasks of an operator carry its name and type, and a large one takes what the links need: 2(n-1)/n of the bytes over
-// a link of the ring.
-func TestWorld_time(t *testing.T) {
-	const n, rows = 4, 1 << 16 // 64 MiB: the ranks do not begin at once
-	path := written(t, "large", func(b *onnx.Builder) {
-		b.Input("x", tensor.Float32, "256")
-		b.Output("y", tensor.Float32, "256")
-		b.Ints("wide", rows, 256)
-		b.Ints("axis", 0)
-		b.Node("Expand", "x wide", "h", nil)
-		b.Node("npu.HcomAllReduce", "h", "s", kernels.Attrs{"reduction": "sum"})
-		b.Node("ReduceMax", "s axis", "y", kernels.Attrs{"keepdims": int64(0)})
-	})
-	c := chip(t)
-	res, err := RunRanks(context.Background(), ranksOf(opened(t, path), n), RunOptions{Chip: c, Mode: Sunk, TimingOnly: true, Trace: true})
-	okAll(t, err)
-	var from, to int64 = math.MaxInt64, 0
-	names := res.Trace.Strings
-	for i := range res.Trace.Tasks.Len() {
-		x := res.Trace.Tasks.At(i)
-		switch {
-		case names[x.Op] != "HcomAllReduce":
-		case names[x.Name] != "npu.HcomAllReduce_1":
-			t.Fatalf("a task of the collective is called %q", names[x.Name])
-		case x.Kind == trace.Reduce || x.Kind == trace.Memcpy:
-			from, to = min(from, x.Start), max(to, x.End)
-		}
-	}
-	want := 2 * (n - 1) * cost.LinkNs(c, c.HCCS, rows*256*4/n)
-	if r := float64(to-from) / float64(want); r < 0.95 || r > 1.05 {
-		t.Errorf("%d ns, the ring's formula says %d", to-from, want)
-	}
-}
-
-func matches(pattern, s string) bool {
-	ok, err := regexp.MatchString(pattern, s)
-	return err == nil && ok
-}
-
-var update = flag.Bool("update", false, "write the sample models")
-
-// The sample model of the documentation: two layers of which each rank holds its share of the weights, as inputs.
-func TestSample_tensorParallel(t *testing.T) {
-	const path = "../../testdata/models/tensor-parallel.onnx"
-	b := onnx.NewBuilder("tensor-parallel", 17)
-	b.Input("x", tensor.Float32, "4,16")
-	b.Input("w1", tensor.Float32, "16,8")
-	b.Input("w2", tensor.Float32, "8,16")
-	b.Output("y", tensor.Float32, "4,16")
-	b.Node("MatMul", "x w1", "columns", nil)
-	b.Node("Relu", "columns", "hidden", nil)
-	b.Node("MatMul", "hidden w2", "part", nil)
-	b.Node("npu.HcomAllReduce", "part", "sum", kernels.Attrs{"reduction": "sum", "group": "hccl_world_group"})
-	b.Node("Add", "sum x", "y", nil)
-	want, err := b.Bytes()
-	okAll(t, err)
-	if *update {
-		okAll(t, os.WriteFile(path, want, 0o644))
-	}
-	got, err := os.ReadFile(path)
-	okAll(t, err)
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the test builds: go test ./internal/model -run TestSample -update", path)
-	}
-}
-
-// Buffers of the caller may move between executions, also those of a collective whose operand is an input and whose
-// result is an output, and sessions of one model on several devices are independent of each other.
-func TestWorld_movedBuffers(t *testing.T) {
-	path := written(t, "bare", func(b *onnx.Builder) {
-		b.Input("x", tensor.Int32, "4")
-		b.Output("y", tensor.Int32, "4")
-		b.Node("npu.HcomAllReduce", "x", "y", kernels.Attrs{"reduction": "sum"})
-	})
-	rt, err := runtime.Open(runtime.Config{Chip: chip(t), Devices: 2})
-	okAll(t, err)
-	th := rt.Attach()
-	w, err := LoadWorld(th, ranksOf(opened(t, path), 2), LoadOptions{Mode: Sunk})
-	okAll(t, err)
-	in, out := make([]runtime.Ptr, 2), make([]runtime.Ptr, 2)
-	for round := range 3 {
-		for r := range 2 {
-			okAll(t, w.On(r, func(s *Session) error {
-				if round != 1 { // the second round finds the buffers where they were
-					if in[r], err = th.Malloc(64); err != nil {
-						return err
-					}
-					if out[r], err = th.Malloc(64); err != nil {
-						return err
-					}
-				}
-				v := []int32{int32(round), int32(r), 3, 4}
-				return cmp.Or(s.BindInput(0, in[r]), s.BindOutput(0, out[r]), th.MemcpyFromHost(in[r], tensor.Bytes(v)))
-			}))
-		}
-		okAll(t, w.Execute(), w.Wait())
-		for r := range 2 {
-			got := make([]byte, 16)
-			okAll(t, w.On(r, func(*Session) error { return th.MemcpyToHost(got, out[r]) }))
-			if want := tensor.Bytes([]int32{2 * int32(round), 1, 6, 8}); !bytes.Equal(got, want) {
-				t.Errorf("round %d, rank %d: %v, want %v", round, r, tensor.View[int32](got), tensor.View[int32](want))
-			}
-		}
-	}
-	okAll(t, w.Unload(), rt.Close(th))
 }
 
 // A collective inside a branch takes place where all ranks take that branch, and is left out where they do not.
