@@ -19,6 +19,7 @@ type cacheModel struct {
 	caches []*Cache
 	have   []held
 	late   []uint64 // freed, but a task uses them
+	under  []held   // freed since the tasks began
 	busy   bool
 	forced bool
 	owed   int // frees of blocks that the program did not have and that were accepted, to be reported by Strange
@@ -57,6 +58,11 @@ func (m *cacheModel) alloc(k int, n uint64) {
 			m.t.Fatalf("cache %d: 0x%x of %d bytes overlaps 0x%x of %d", k, a, n, h.addr, h.bytes)
 		}
 	}
+	for _, h := range m.under {
+		if a < h.addr+h.bytes && h.addr < a+n {
+			m.t.Fatalf("cache %d: 0x%x of %d bytes lies in 0x%x of %d, which a task uses", k, a, n, h.addr, h.bytes)
+		}
+	}
 	if a%slotAlign != 0 {
 		m.t.Fatalf("0x%x", a)
 	}
@@ -71,6 +77,9 @@ func (m *cacheModel) free(i, k int) {
 	h := m.have[i]
 	m.have[i] = m.have[len(m.have)-1]
 	m.have = m.have[:len(m.have)-1]
+	if m.busy {
+		m.under = append(m.under, h)
+	}
 	c := m.caches[k]
 	if c.Free(h.addr) || c.FreeWith(m.p, h.addr, m.back()) {
 		if h.cache != k && !m.forced {
@@ -133,7 +142,7 @@ func (m *cacheModel) settle() {
 			m.t.Fatalf("0x%x left and is not there", a)
 		}
 	}
-	m.late, m.busy = nil, false
+	m.late, m.under, m.busy = nil, nil, false
 }
 
 // Blocks of caches never overlap, whoever frees them and however often, and all come back.
@@ -204,6 +213,45 @@ func TestCache_properties(t *testing.T) {
 			t.Fatalf("%d frees too many, %d reported", m.owed, m.told)
 		}
 	})
+}
+
+// A block that others freed, and that memory was too short to keep for its cache, may be another cache's when the first
+// one hears of a free: then it is freed as any block, and is not the first one's.
+func TestCache_freedByForce(t *testing.T) {
+	p := New(Config{Base: 1 << 40, Size: 4 * Segment})
+	a, b := NewCache(1, 9), NewCache(2, 9)
+	back := Back{AtOnce: true, End: func(addr uint64) {
+		if _, ok := p.FreeLive(addr); !ok {
+			t.Errorf("0x%x is not in use", addr)
+		}
+	}}
+	a.Restock(p, 288, back)
+	x := a.Alloc(288)
+	if _, ok := p.FreeLive(x); !ok {
+		t.Fatal("another thread cannot free a block of a cache")
+	}
+	if s := p.Stats(); s.InUse != 0 || s.Leaving != 0 || s.Blocks != 0 {
+		t.Errorf("freed by another thread: %+v", s)
+	}
+	p.FreeStrays(func(Block) {})
+	b.Restock(p, 288, back)
+	if y := b.Alloc(288); y != x {
+		t.Fatalf("0x%x is handed out, not 0x%x", y, x)
+	}
+	if !a.Free(x) { // the program frees the second cache's block in the first one's thread
+		t.Fatal("the first cache does not take it")
+	}
+	a.Restock(p, 288, back)
+	if z := a.Alloc(288); z == x {
+		t.Errorf("0x%x is the second cache's", z)
+	} else if !a.Free(z) {
+		t.Error("a block is not taken back")
+	}
+	a.Flush(p, back)
+	b.Flush(p, back)
+	if s := p.Stats(); s.InUse != 0 || a.Strange()+b.Strange() != 0 {
+		t.Errorf("at the end %+v", s)
+	}
 }
 
 // A warm pair allocates no Go memory, nor does what comes of it every so many pairs.

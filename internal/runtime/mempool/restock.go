@@ -214,6 +214,9 @@ func (c *Cache) Has(addr uint64) (program, own bool) {
 
 // FreeWith is Free in all cases where the program has the block; false: it does not.
 func (c *Cache) FreeWith(p *Pool, addr uint64, back Back) bool {
+	if len(p.strays) > 0 {
+		c.collect(p)
+	}
 	h, ok := c.find(addr)
 	if !ok || c.table[h]&handedOut == 0 {
 		return false
