@@ -264,14 +264,19 @@ func buildQuantize(s *Spec) (*Kernel, error) {
 		half = tensor.Float32
 	}
 	lo, hi := bounds(to)
+	quick := half == tensor.Float32 && c.step == 0 && to.Int() && (to.Bits() == 8 || to.Bits() == 16)
 	pool := newScratch[quantBuffers]()
 	return s.kernel("AscendQuantV2", cost.AIV, 4, all(len(s.In)), c.each([2]tensor.DType{from, to}, func(x *Exec, at, first, n int) {
 		b := pool.get()
 		scale, zero := b.params(s, x, first, c.step, n)
 		v := b.v[:n]
 		loadAny(v, from, x.In[0], at)
-		for i := range v {
-			v[i] /= scale[i]
+		divVec(v, v, scale)
+		if quick {
+			biasClamp(v, v, 0, lo-zero[0], hi-zero[0])
+			roundBytes(x.Out[0], to, at, v, int32(zero[0]))
+			pool.put(b)
+			return
 		}
 		if half != tensor.Float32 {
 			roundTo(half, v)
@@ -283,12 +288,34 @@ func buildQuantize(s *Spec) (*Kernel, error) {
 			storeF32(to, x.Out[0], at, v, saturate)
 		} else {
 			for i, q := range v {
+				if q != q {
+					q = 0
+				}
 				v[i] = min(max(float32(math.RoundToEven(float64(q)))+zero[i], lo), hi)
 			}
 			storeFloat(to, x.Out[0], at, v, true)
 		}
 		pool.put(b)
 	})), nil
+}
+
+// roundBytes rounds numbers below 2^22 to the nearest, ties to even, adds the zero point and stores integers of one or two
+// bytes; NaN counts as 0.
+func roundBytes(dst []byte, t tensor.DType, at int, v []float32, zero int32) {
+	const shift = 3 << 22 // beside it floats are whole numbers
+	if t.Bits() == 16 {
+		d := tensor.View[uint16](dst)[at:][:len(v)]
+		for i, q := range v {
+			q += shift
+			d[i] = uint16(int32(q-shift) + zero)
+		}
+		return
+	}
+	d := dst[at:][:len(v)]
+	for i, q := range v {
+		q += shift
+		d[i] = byte(int32(q-shift) + zero)
+	}
 }
 
 // roundTo rounds numbers to a 16-bit type in place.
@@ -308,10 +335,21 @@ func buildDequantize(s *Spec) (*Kernel, error) {
 		return nil, err
 	}
 	from, to := s.In[0].DType, s.Out[0].DType
+	quick := to == tensor.Float32 && c.step == 0 && (from == tensor.Uint8 || from == tensor.Int8)
 	pool := newScratch[quantBuffers]()
 	return s.kernel("AscendDequant", cost.AIV, 3, all(len(s.In)), c.each([2]tensor.DType{from, to}, func(x *Exec, at, first, n int) {
 		b := pool.get()
 		scale, zero := b.params(s, x, first, c.step, n)
+		if quick {
+			out := tensor.View[float32](x.Out[0])[at:][:n]
+			if from == tensor.Uint8 {
+				widenBytes(out, x.In[0][at:], zero[0], scale[0])
+			} else {
+				widenBytes(out, tensor.View[int8](x.In[0])[at:], zero[0], scale[0])
+			}
+			pool.put(b)
+			return
+		}
 		v := b.v[:n]
 		loadAny(v, from, x.In[0], at)
 		for i := range v {
@@ -320,6 +358,14 @@ func buildDequantize(s *Spec) (*Kernel, error) {
 		storeFloat(to, x.Out[0], at, v, true)
 		pool.put(b)
 	})), nil
+}
+
+// widenBytes brings bytes back.
+func widenBytes[T int8 | uint8](dst []float32, src []T, zero, scale float32) {
+	src = src[:len(dst)]
+	for i, q := range src {
+		dst[i] = (float32(q) - zero) * scale
+	}
 }
 
 func inferDynamicQuantize(s *Spec) error {
