@@ -30,7 +30,7 @@ type Operator struct {
 	Count
 	Since   int    `json:"since_opset"`
 	Types   string `json:"types"`
-	Stepped bool   `json:"stepped"` // it always runs step by step from the host
+	Stepped bool   `json:"stepped"` // it runs step by step from the host, unless it can be unrolled
 }
 
 func (c *Count) add(s Status) {
@@ -96,7 +96,7 @@ func (r *Report) Markdown() string {
 	for _, s := range append(slices.Clone(r.Suites), r.Total()) {
 		fmt.Fprintf(&b, "| %s | %d | %d (%.1f %%) | %d | %d |\n", s.Name, s.Cases, s.Passed, 100*float64(s.Passed)/float64(max(1, s.Cases)), s.Failed, s.Unsupported)
 	}
-	fmt.Fprintf(&b, "\n## Operators that are computed\n\nSince is the opset that introduced the operator; every version from there to opset %d is taken. Types are those of the first\noperand: *any* is all but strings, *bytes* all of whole bytes, *floating* float32, float16, bfloat16 and float64, *integer* 8 to 64\nbits with and without sign. An operator marked ¹ always runs step by step from the host.\n\n", kernels.NewestOpset)
+	fmt.Fprintf(&b, "\n## Operators that are computed\n\nSince is the opset that introduced the operator; every version from there to opset %d is taken. Types are those of the first\noperand: *any* is all but strings, *bytes* all of whole bytes, *floating* float32, float16, bfloat16 and float64, *integer* 8 to 64\nbits with and without sign. An operator marked ¹ runs step by step from the host, a Loop or Scan\nonly where it is not known how often it turns (up to 64 turns are unrolled).\n\n", kernels.NewestOpset)
 	b.WriteString("| operator | since | types | cases | passed |\n| --- | ---: | --- | ---: | ---: |\n")
 	var missing []Operator
 	for _, o := range r.Operators {
@@ -160,5 +160,6 @@ zero). Of operators that draw random numbers only type and shape are compared.
 A model with an operator whose result has a size that depends on data, with a loop, or with sequences or optionals runs in
 two parts: what can be compiled is compiled and, in graph mode, sunk; the rest runs step by step from the host, which waits and
 reads back where a size or a decision depends on data. ` + "`npu run`" + ` says which nodes these are. An If whose branches make the same
-shapes is a switch on the device.
+shapes is a switch on the device; a Loop or Scan that turns a known number of times, up to 64, becomes that many copies of its
+body.
 `

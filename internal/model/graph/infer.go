@@ -112,6 +112,19 @@ func (w *inferrer) list(nodes []*Node, g *Graph) error {
 				reason = fmt.Sprintf("it takes %s, which is made step by step", n.In[i].Name)
 			}
 		}
+		if reason == "" && !blocked && n.hasBodies() && IsStepped(n.Op) {
+			if nodes, out := w.unroll(n); nodes != nil {
+				if err := w.list(nodes, g); err != nil {
+					return fmt.Errorf("node %s (%s): %w", n.Name, n.Op, err)
+				}
+				for i, v := range n.Out {
+					if v != nil && i < len(out) {
+						w.sub[v] = w.now(out[i])
+					}
+				}
+				continue
+			}
+		}
 		if w.step && !blocked {
 			if IsStepped(n.Op) {
 				reason = "it is control flow, or works on sequences or optionals"

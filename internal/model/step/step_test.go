@@ -117,6 +117,49 @@ func TestRun_loopGrows(t *testing.T) {
 	}
 }
 
+// TestRun_knownTurns: a loop that turns a known number of times is compiled, and says the same as one that is stepped.
+func TestRun_knownTurns(t *testing.T) {
+	build := func(known bool) func(b *onnx.Builder) {
+		return func(b *onnx.Builder) {
+			b.Input("x", tensor.Float32, "2")
+			if known {
+				b.Initializer("n", tensor.ScalarInt64(3))
+			} else {
+				b.Input("n", tensor.Int64, "")
+			}
+			body := &onnx.Builder{}
+			body.Input("i", tensor.Int64, "")
+			body.Input("c", tensor.Bool, "")
+			body.Input("s", tensor.Float32, "2")
+			body.Node("Cast", "i", "f", kernels.Attrs{"to": int64(1)})
+			body.Node("Mul", "s f", "m", nil)
+			body.Node("Add", "m x", "s2", nil)
+			body.Node("Identity", "c", "c2", nil)
+			body.Output("c2", tensor.Bool, "")
+			body.Output("s2", tensor.Float32, "2")
+			body.Output("m", tensor.Float32, "2")
+			b.Node("Loop", "n - x", "y rows", kernels.Attrs{"body": body})
+			b.Output("y", tensor.Float32, "2")
+			b.Output("rows", tensor.Float32, "3,2")
+		}
+	}
+	x := floats(t, tensor.Shape{2}, 1, -2)
+	known, err := run(t, build(true), map[string]*tensor.Tensor{"x": x}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stepped, err := run(t, build(false), map[string]*tensor.Tensor{"x": x, "n": tensor.ScalarInt64(3)}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []float64{5, -10}; !equal(known["y"], want) || !equal(stepped["y"], want) {
+		t.Errorf("%v unrolled and %v stepped, want %v", known["y"], stepped["y"], want)
+	}
+	if want := []float64{0, 0, 1, -2, 4, -8}; !equal(known["rows"], want) || !equal(stepped["rows"], want) {
+		t.Errorf("rows %v unrolled and %v stepped, want %v", known["rows"], stepped["rows"], want)
+	}
+}
+
 // TestRun_dataSizes: what NonZero finds, and what is made of it, follows the data.
 func TestRun_dataSizes(t *testing.T) {
 	build := func(b *onnx.Builder) {
@@ -180,7 +223,7 @@ func TestRun_faults(t *testing.T) {
 			b.Input("x", tensor.Float32, "2")
 			body := &onnx.Builder{}
 			fill(body)
-			b.Initializer("n", tensor.ScalarInt64(3))
+			b.Input("n", tensor.Int64, "")
 			b.Node("Loop", "n - x", names, kernels.Attrs{"body": body})
 			b.Output(strings.Fields(names)[0], tensor.Float32, "k")
 		}
@@ -192,55 +235,60 @@ func TestRun_faults(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
+		loop  bool
 		build func(b *onnx.Builder)
 		want  string
 	}{
-		{"body of other inputs", loop("y", func(body *onnx.Builder) { body.Input("i", tensor.Int64, ""); body.Output("i", tensor.Int64, "") }), "does not fit"},
-		{"condition is no bool", loop("y", func(body *onnx.Builder) {
+		{"body of other inputs", true, loop("y", func(body *onnx.Builder) { body.Input("i", tensor.Int64, ""); body.Output("i", tensor.Int64, "") }), "does not fit"},
+		{"condition is no bool", true, loop("y", func(body *onnx.Builder) {
 			inputs(body)
 			body.Output("s", tensor.Float32, "k")
 			body.Output("s", tensor.Float32, "k")
 		}), "not one bool"},
-		{"rows of other shapes", loop("y rows", func(body *onnx.Builder) {
+		{"rows of other shapes", true, loop("y rows", func(body *onnx.Builder) {
 			inputs(body)
 			body.Node("Concat", "s s", "s2", kernels.Attrs{"axis": int64(0)})
 			body.Output("c", tensor.Bool, "")
 			body.Output("s2", tensor.Float32, "k")
 			body.Output("s2", tensor.Float32, "k")
 		}), "iteration 1"},
-		{"shapes that do not fit", loop("y", func(body *onnx.Builder) {
+		{"shapes that do not fit", true, loop("y", func(body *onnx.Builder) {
 			inputs(body)
 			body.Floats("w", tensor.Shape{3}, 1, 2, 3)
 			body.Node("Add", "s w", "s2", nil)
 			body.Output("c", tensor.Bool, "")
 			body.Output("s2", tensor.Float32, "k")
 		}), "broadcast"},
-		{"tensor as sequence", func(b *onnx.Builder) {
+		{"tensor as sequence", false, func(b *onnx.Builder) {
 			b.Input("x", tensor.Float32, "2")
 			b.Node("SequenceLength", "x", "y", nil)
 			b.Output("y", tensor.Int64, "")
 		}, "no sequence"},
-		{"sequence as tensor", func(b *onnx.Builder) {
+		{"sequence as tensor", false, func(b *onnx.Builder) {
 			b.Input("x", tensor.Float32, "2")
 			b.Node("SequenceConstruct", "x x", "s", nil)
 			b.Node("Relu", "s", "y", nil)
 			b.Output("y", tensor.Float32, "2")
 		}, "must be a tensor"},
-		{"position outside", func(b *onnx.Builder) {
+		{"position outside", false, func(b *onnx.Builder) {
 			b.Input("x", tensor.Float32, "2")
 			b.Initializer("at", tensor.ScalarInt64(2))
 			b.Node("SequenceConstruct", "x x", "s", nil)
 			b.Node("SequenceAt", "s at", "y", nil)
 			b.Output("y", tensor.Float32, "2")
 		}, "position 2"},
-		{"operator that nobody has", loop("y", func(body *onnx.Builder) {
+		{"operator that nobody has", true, loop("y", func(body *onnx.Builder) {
 			inputs(body)
 			body.Node("StringSplit", "s", "s2", nil)
 			body.Output("c", tensor.Bool, "")
 			body.Output("s2", tensor.Float32, "k")
 		}), "StringSplit"},
 	} {
-		_, err := run(t, c.build, map[string]*tensor.Tensor{"x": floats(t, tensor.Shape{2}, 1, 2)}, 1)
+		in := map[string]*tensor.Tensor{"x": floats(t, tensor.Shape{2}, 1, 2)}
+		if c.loop {
+			in["n"] = tensor.ScalarInt64(3)
+		}
+		_, err := run(t, c.build, in, 1)
 		if err == nil || !strings.Contains(err.Error(), c.want) || problem.ClassOf(err) != problem.Failed {
 			t.Errorf("%s: %v, want a failure with %q", c.name, err, c.want)
 		}
