@@ -250,6 +250,9 @@ func (m *Model) Inputs(f *Files) (map[string]*tensor.Tensor, error) {
 	for _, p := range m.Plan.Inputs {
 		names = append(names, p.Name)
 	}
+	for _, v := range m.otherInputs() {
+		names = append(names, v.Name)
+	}
 	if err := f.CheckNames("input", names); err != nil {
 		return nil, err
 	}

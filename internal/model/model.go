@@ -121,7 +121,7 @@ func (o Options) shapes(g *graph.Graph) (out map[string]tensor.Shape, notes []st
 		out = map[string]tensor.Shape{}
 	}
 	for _, v := range g.Inputs {
-		if _, asked := out[v.Name]; asked || v.Known && v.Shape.Static() {
+		if _, asked := out[v.Name]; asked || v.Kind != graph.Tensor || v.Known && v.Shape.Static() {
 			continue
 		}
 		t := o.Files.tensors[v.Name]

@@ -127,16 +127,18 @@ func flatten(name string, d *graph.Data, add func(string, *tensor.Tensor)) {
 	}
 }
 
+// otherInputs are the inputs that are no tensors.
+func (m *Model) otherInputs() []*graph.Value {
+	if m.Rest == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(m.Rest.Inputs), func(v *graph.Value) bool { return v.Kind == graph.Tensor })
+}
+
 // data are the inputs that are no tensors: as given, from files, or an empty optional.
 func (m *Model) data(given map[string]*graph.Data) (map[string]*graph.Data, error) {
 	out := map[string]*graph.Data{}
-	if m.Rest == nil {
-		return out, nil
-	}
-	for _, v := range m.Rest.Inputs {
-		if v.Kind == graph.Tensor {
-			continue
-		}
+	for _, v := range m.otherInputs() {
 		switch d := given[v.Name]; {
 		case d != nil:
 			out[v.Name] = d
@@ -152,13 +154,7 @@ func (m *Model) data(given map[string]*graph.Data) (map[string]*graph.Data, erro
 // Lists are the inputs of a model that are no tensors, from the files that are named for them.
 func (m *Model) Lists(f *Files) map[string]*graph.Data {
 	out := map[string]*graph.Data{}
-	if m.Rest == nil {
-		return out
-	}
-	for _, v := range m.Rest.Inputs {
-		if v.Kind == graph.Tensor {
-			continue
-		}
+	for _, v := range m.otherInputs() {
 		var list []*graph.Data
 		for {
 			t := f.tensors[fmt.Sprintf("%s[%d]", v.Name, len(list))]
