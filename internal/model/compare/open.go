@@ -70,6 +70,12 @@ func open(s Source) (a, b *model.Model, inputs map[string]*tensor.Tensor, notes 
 			return nil, nil, nil, nil, problem.Failedf("%s: no result can be computed: the meaning of %d operators is not known, first %s", x.Path, len(x.Timed), x.Timed[0])
 		}
 		notes = append(notes, x.Notes...)
+		if x.Rest != nil && len(x.Graph.Nodes) == 0 {
+			return nil, nil, nil, nil, problem.Failedf("%s: every node runs step by step, no layer can be compared", x.Path)
+		}
+		if x.Rest != nil {
+			notes = append(notes, fmt.Sprintf("%s: the nodes that run step by step are not compared", x.Path))
+		}
 	}
 	inputs, random, err := values(m, other, given, s.Seed)
 	if err != nil {
