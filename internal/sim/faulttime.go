@@ -37,6 +37,7 @@ func opDefault(chip *soc.Chip, aicpu bool) int64 {
 // what holds then. Call it from Port.Call.
 func (m *Machine) SetOpTimeout(ns int64) int64 {
 	m.opTimeout = OpTicks(ns)
+	m.shortNs = m.opTimeout >> 16
 	return m.opTimeout
 }
 
@@ -63,10 +64,11 @@ func (m *Machine) limit(q *Queue, d *Desc) int64 {
 
 // overtime is the fault of a kernel that takes longer than it may, nil for others.
 func (m *Machine) overtime(q *Queue) *Fault {
-	limit := m.limit(q, q.desc())
-	if q.blocks <= 1<<16 && q.blockNs <= limit>>16 {
+	d := q.desc()
+	if d[0]&(uint64(FlagLimit)<<16) == 0 && q.blocks <= 1<<16 && q.blockNs <= m.shortNs {
 		return nil // nearly always, and without a division
 	}
+	limit := m.limit(q, d)
 	units := int64(q.dev.engines[q.engine].units)
 	if waves := (int64(q.blocks) + units - 1) / units; q.blockNs <= limit/waves {
 		return nil

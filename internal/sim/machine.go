@@ -114,6 +114,7 @@ type Machine struct {
 	injections    []*Injection
 	nameOf        func(trace.StringID) string
 	opTimeout     int64 // ns that a kernel may take, 0 for what the chip has
+	shortNs       int64 // blocks of up to so many ns are within every limit that no launch has for itself
 	history       *History
 	valueWaits    []*Queue // poll a word of memory
 	dirty         bool     // some device may dispatch
@@ -159,6 +160,9 @@ func NewMachine(c Config) (*Machine, error) {
 			return nil, err
 		}
 		m.devices = append(m.devices, d)
+		if short := min(d.opDefault, d.cpuDefault) >> 16; m.shortNs == 0 || short < m.shortNs {
+			m.shortNs = short
+		}
 	}
 	return m, nil
 }
