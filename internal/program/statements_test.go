@@ -358,6 +358,11 @@ launch double(x, x -> y) on s
 sync s expect 207016
 sync s
 expect y = fill 3.4028234663852886e38
+buffer p device f16[32x32] = fill 200
+kernel square = MatMul(f16[32x32], f16[32x32])
+launch square(p, p -> p) on s
+sync s expect AICORE_OVER_FLOW
+expect p = fill 65504
 attribute s overflow = off
 overflow watch s off
 overflow infnan
