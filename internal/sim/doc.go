@@ -15,10 +15,13 @@
 //
 // # Who drives
 //
-// There is no device goroutine. All devices of a Machine share one event queue with one owner at a time (Machine.owner).
+// All devices of a Machine share one event queue with one owner at a time (Machine.owner).
 // A Port that waits takes ownership and drives until it is satisfied or stalled at the horizon, then parks. Whoever
 // publishes something afterwards wakes one parked Port. Device state needs no lock: it belongs to the owner.
-// A timer goroutine looks for blocked threads only while a Port is parked or a service waits.
+// A timer goroutine looks for blocked threads only while a Port is parked or a service waits. Where kernels compute for
+// long, a goroutine that comes and goes drives beside the Ports (background.go).
+//
+// A queue that several Ports fill is described in lanes.go.
 //
 // # User code
 //
