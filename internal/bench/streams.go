@@ -119,27 +119,28 @@ func hostFunc(r *rig) (func(m *meter) error, error) {
 	return func(m *meter) error { return r.clock(m, calls, f, nil) }, err
 }
 
-// lockStep times three threads from their start to their end; what that costs is spread over their synchronises.
+// lockStep times three threads from their start to their end; what that and their streams cost is spread over their
+// synchronises.
 func lockStep(r *rig) (func(m *meter) error, error) {
 	const threads, syncs = 3, 500
-	s, err := r.streams(threads)
-	for _, x := range s {
-		x.Share() // the threads of the next burst are others
-	}
 	k := r.tiny
 	children := make([]*runtime.Child, threads)
 	f := func() error {
 		for i := range children {
 			c, err := r.th.Go(func(th *runtime.Thread) error {
+				s, err := th.CreateStream(runtime.StreamConfig{})
+				if err != nil {
+					return err
+				}
 				for range syncs {
-					if err := th.LaunchKernel(k, nil, s[i]); err != nil {
+					if err := th.LaunchKernel(k, nil, s); err != nil {
 						return err
 					}
-					if err := th.SynchronizeStream(s[i]); err != nil {
+					if err := th.SynchronizeStream(s); err != nil {
 						return err
 					}
 				}
-				return nil
+				return th.DestroyStream(s)
 			})
 			if err != nil {
 				return err
@@ -154,7 +155,7 @@ func lockStep(r *rig) (func(m *meter) error, error) {
 		m.ops, m.timed = threads*syncs, true
 		m.device = threads * (r.th.Clock() - from) // the threads wait at the same time
 		return err
-	}, err
+	}, nil
 }
 
 // scheduler times the drain of n streams that hold a burst each, as many as fit at least 8000 tasks together.

@@ -213,7 +213,7 @@ func (p *Port) commit(l *lane, t *Task, args []uint64, cost int64) (pos uint64, 
 			p.clock, pos = clock, passed+n
 			break
 		}
-		p.giveWay()
+		p.giveWay(l)
 	}
 	if len(args) > 0 {
 		l.argAt = int(block) + len(args)
@@ -230,9 +230,22 @@ func (p *Port) commit(l *lane, t *Task, args []uint64, cost int64) (pos uint64, 
 }
 
 // giveWay is for a port that has lost a position: the quicker one is likely to go on, and both are faster if it does so
-// alone for a while, half a microsecond or so.
-func (p *Port) giveWay() {
-	for range 4000 {
+// alone for a while. Looking costs the other one as much as a dozen submissions, so that it happens ever more rarely, and
+// ends after some dozen microseconds at the latest.
+func (p *Port) giveWay(l *lane) {
+	for turns := 8000; turns <= 32_000; turns *= 2 {
+		p.pause(turns)
+		w := l.word.Load()
+		p.pause(100)
+		if l.word.Load() == w {
+			return
+		}
+	}
+}
+
+// pause lets so many processor cycles pass, more or less.
+func (p *Port) pause(turns int) {
+	for range turns {
 		_ = p.word.Load()
 	}
 }

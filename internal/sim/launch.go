@@ -81,7 +81,7 @@ func (p *Port) fireShared(l *lane, s *Shot, args []uint64, cost int64) bool {
 	d[2] = s.w2
 	d[3] = w4
 	if !l.word.CompareAndSwap(old, uint64(clock)<<wordShift|l.id|(old+1)&posMask) {
-		p.giveWay()
+		p.giveWay(l)
 		return false
 	}
 	p.clock = clock
