@@ -179,3 +179,63 @@ func firstDifference(a, b []byte) string {
 	}
 	return fmt.Sprintf("%d and %d lines", len(x), len(y))
 }
+
+// Four threads that take turns on one stream, and on the default stream, give the same trace every time, also when the
+// ring is full.
+func TestDeterminism_oneStream(t *testing.T) {
+	program := func(policy sim.Policy) []byte {
+		rec := trace.NewRecorder()
+		rt, th := open(t, Config{Policy: policy, Recorder: rec, TimingOnly: true})
+		k := must[*Kernel](t)(th.NewKernel("k", trace.KernelAICore, 3, 900, nil))
+		s := must[*Stream](t)(th.CreateStream(StreamConfig{}))
+		s.Share()
+		e := must[*Event](t)(th.CreateEvent())
+		var m Mutex
+		var children []*Child
+		for i := range 4 {
+			children = append(children, must[*Child](t)(th.Go(func(c *Thread) error {
+				rng := rand.New(rand.NewPCG(5, uint64(i)))
+				for range 30 {
+					if err := c.Lock(&m); err != nil {
+						return err
+					}
+					var err error
+					for n := rng.IntN(60); n >= 0 && err == nil; n-- {
+						err = errors.Join(c.LaunchKernel(k, []uint64{1}, s), c.LaunchKernel(k, nil, nil))
+					}
+					if err = errors.Join(err, c.RecordEvent(e, s), c.Unlock(&m)); err != nil {
+						return err
+					}
+					c.Work(int64(rng.IntN(20_000)))
+				}
+				return nil
+			})))
+		}
+		if err := errors.Join(th.Wait(children...), th.SynchronizeDevice()); err != nil {
+			t.Fatal(err)
+		}
+		if rt.WallOrdered() {
+			t.Errorf("ordered by wall time: %v", rt.Warnings())
+		}
+		closeOnce(t, rt, th)
+		var out bytes.Buffer
+		for _, x := range rec.Finish().Tasks.All() {
+			fmt.Fprintf(&out, "%+v\n", x)
+		}
+		return out.Bytes()
+	}
+	for _, policy := range []sim.Policy{sim.Preempt, sim.Reference} {
+		want := program(policy)
+		for i := range 20 {
+			var stop atomic.Bool
+			if i%2 == 1 {
+				go burn(&stop)
+			}
+			got := program(policy)
+			stop.Store(true)
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%v, run %d differs:\n%s", policy, i, firstDifference(got, want))
+			}
+		}
+	}
+}
