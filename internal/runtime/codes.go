@@ -50,7 +50,12 @@ const (
 	ParseFile         Code = 100006
 	FileAttr          Code = 100008
 	DumpConfig        Code = 100009
+	ProfilingConfig   Code = 100010
 	RepeatFinalize    Code = 100037
+	ProfAlreadyRun    Code = 100042
+	ProfNotRun        Code = 100043
+	RepeatSubscribe   Code = 148046
+	ProfAPIConflict   Code = 148047
 	NotSupported      Code = 207000
 	OutOfMemory       Code = 207001
 	CoreOverflow      Code = 207003
@@ -122,11 +127,11 @@ func messageOf(c Code) string {
 		return "EE1007"
 	case StreamCaptured, EventCaptured, NotCaptured, CaptureForbids, CaptureImplicit:
 		return "EE1016"
-	case NoCallback, ContextRelease, ModelExecute, OptionNotSet, RepeatInit, RepeatFinalize:
+	case NoCallback, ContextRelease, ModelExecute, OptionNotSet, RepeatInit, RepeatFinalize, ProfAlreadyRun, ProfNotRun, RepeatSubscribe, ProfAPIConflict:
 		return "EE1018"
 	case NoEvent, NoStream, NoNotify, NoResource, OutOfMemory:
 		return "EE1023"
-	case InvalidFile, ParseFile, FileAttr, DumpConfig:
+	case InvalidFile, ParseFile, FileAttr, DumpConfig, ProfilingConfig:
 		return "EH0001"
 	case InvalidParam, AddrUnaligned, ThreadSubscribe, StreamSubscribe:
 		return "EE1003"

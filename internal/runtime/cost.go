@@ -97,6 +97,18 @@ var (
 	callCommInit      = call{"HcclCommInitAll", 100000}
 	callCollective    = call{"HcclAllReduce", 5000}
 	callExecute       = call{"aclmdlExecuteAsync", 5000}
+	callProfInit      = call{"aclprofInit", 100000}
+	callProfSet       = call{"aclprofSetConfig", 1000}
+	callProfStart     = call{"aclprofStart", 50000}
+	callProfStop      = call{"aclprofStop", 50000}
+	callProfFinalize  = call{"aclprofFinalize", 100000}
+	callProfSubscribe = call{"aclprofModelSubscribe", 20000}
+	callMark          = call{"aclprofMark", 200}
+	callMarkEx        = call{"aclprofMarkEx", 1500}
+	callPush          = call{"aclprofPush", 200}
+	callPop           = call{"aclprofPop", 200}
+	callRangeStart    = call{"aclprofRangeStart", 200}
+	callRangeStop     = call{"aclprofRangeStop", 200}
 )
 
 // syncEntry is the part of a synchronising call that is spent before it waits.

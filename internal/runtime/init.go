@@ -40,6 +40,9 @@ type initFile struct {
 		Scene string `json:"dump_scene"`
 		Path  string `json:"dump_path"`
 	} `json:"dump"`
+	Profiler struct {
+		Switch string `json:"switch"`
+	} `json:"profiler"`
 }
 
 // flexible is a number that may stand in quotation marks.
@@ -60,6 +63,7 @@ func (f *flexible) UnmarshalJSON(b []byte) error {
 //	defaultDevice.default_device   what a thread without a context sets with its first call that needs one
 //	err_msg_mode                   "1": RecentErrorMessage is the thread's own, "0": the process's
 //	dump.dump_scene, dump_path     failing tasks leave dumps, as with DumpExceptions
+//	profiler.switch                "on": profiling runs until Finalize, and aclprof calls are refused
 //
 // A second Init returns 100002 and counts all the same.
 func (th *Thread) Init(path string) (err error) {
@@ -113,6 +117,15 @@ func (th *Thread) configure(path string) error {
 	default:
 		return th.fail(FileAttr, callInit.name, fmt.Sprintf("%s: err_msg_mode is %s", path, f.ErrMsgMode), `give "0" (process) or "1" (thread)`)
 	}
+	switch f.Profiler.Switch {
+	case "on":
+		if err := th.profileByFile(); err != nil {
+			return err
+		}
+	case "off", "":
+	default:
+		return th.fail(ProfilingConfig, callInit.name, fmt.Sprintf("%s: profiler switch is %q", path, f.Profiler.Switch), "give on or off")
+	}
 	switch f.Dump.Scene {
 	case "":
 		return nil
@@ -160,6 +173,9 @@ func (th *Thread) endLibrary(left int) error {
 	err := th.port.Call(func() {
 		if never = l.refs == 0; !never {
 			l.refs = left
+		}
+		if p := &th.rt.profiling; left == 0 && p.byFile {
+			p.end()
 		}
 	})
 	switch {

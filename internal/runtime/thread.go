@@ -19,8 +19,9 @@ type Thread struct {
 	last   *Error
 	recent []*Error
 	spans  []hostSpan
-	copyQ  *Stream // hidden stream of synchronous copies
-	stage  HostMem // pinned memory that copies of pageable memory go through
+	ranges []openMark // pushed and not popped
+	copyQ  *Stream    // hidden stream of synchronous copies
+	stage  HostMem    // pinned memory that copies of pageable memory go through
 	mem    *memoryCall
 	pooled *poolCall
 	cache  *threadCache // of open, or nil
@@ -157,6 +158,11 @@ func (th *Thread) span(c call, start int64, s *Stream, pos uint64, err error) {
 	if s != nil {
 		x.Device, x.Stream, x.Task = uint16(s.dev.id), s.id, taskID(pos)
 	}
+	th.keepSpan(x)
+}
+
+// keepSpan keeps a span until it is handed over.
+func (th *Thread) keepSpan(x hostSpan) {
 	th.spans = append(th.spans, x)
 	if n := len(th.spans); n == spanChunk || n%spansWatched == 0 && th.rt.watched.wanted() {
 		th.flushSpans()

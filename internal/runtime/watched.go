@@ -12,6 +12,8 @@ type watched struct {
 	rec *trace.Recorder
 	out *live.Writer // nil: nobody can look
 	mem []byte
+
+	subs map[uint32]*Subscription // by the model's number in rows
 }
 
 // begin lets others look.
@@ -29,6 +31,9 @@ func (w *watched) wanted() bool { return w != nil && w.out.Wanted() }
 // Tasks records rows, and shows them to who looks.
 func (w *watched) Tasks(rows []trace.Task) {
 	w.rec.Tasks(rows)
+	if len(w.subs) > 0 {
+		w.tell(rows)
+	}
 	if w.out.Wanted() {
 		w.out.Tasks(rows, w.rec.StringTable())
 	}
