@@ -19,7 +19,7 @@ type Form struct {
 
 // Forms is every statement in the order of the documentation.
 func Forms() []Form {
-	return slices.Concat(setupForms(), objectForms(), memoryForms(), workForms(), orderForms(), graphForms(), modelForms(), collectiveForms(), poolForms(), faultForms(), hostForms(), controlForms())
+	return slices.Concat(setupForms(), objectForms(), memoryForms(), workForms(), orderForms(), graphForms(), modelForms(), collectiveForms(), poolForms(), faultForms(), profileForms(), hostForms(), controlForms())
 }
 
 func formsByVerb() map[string]*Form {
