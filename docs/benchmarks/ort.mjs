@@ -5,6 +5,8 @@
 //   go build -o /tmp/ort/npu ./cmd/npu
 //   ORT=/tmp/ort NPU=/tmp/ort/npu node docs/benchmarks/ort.mjs MODEL...
 //
+// --out NAME writes NAME.json and NAME.md instead; layers.mjs makes models of single layers for that.
+//
 // A MODEL is an .onnx file, or a folder with model.onnx, case.json and input files (names, dtypes and shapes in
 // case.json). Inputs without a file are made up, the same for both. --rounds 7, --ms 400 and --threads 1,2 are the defaults.
 //
@@ -171,11 +173,12 @@ function table(j) {
 }
 
 async function main(argv) {
-  const o = { rounds: 7, ms: 400, threads: [1, 2], models: [] }
+  const o = { rounds: 7, ms: 400, threads: [1, 2], out: 'ort', models: [] }
   for (let i = 0; i < argv.length; i++) {
     if (argv[i] === '--rounds') o.rounds = Number(argv[++i])
     else if (argv[i] === '--ms') o.ms = Number(argv[++i])
     else if (argv[i] === '--threads') o.threads = argv[++i].split(',').map(Number)
+    else if (argv[i] === '--out') o.out = argv[++i]
     else o.models.push(argv[i])
   }
   if (o.models.length === 0) fail('no model given')
@@ -193,8 +196,8 @@ async function main(argv) {
     rounds: o.rounds, ms: o.ms, models,
     geomean: Object.fromEntries(o.threads.map((t) => [t, round(geomean(models.filter((m) => m.threads === t).map((m) => m.ratio)), 4)])),
   }
-  fs.writeFileSync(path.join(here, 'ort.json'), JSON.stringify(j, null, 1) + '\n')
-  fs.writeFileSync(path.join(here, 'ort.md'), table(j))
+  fs.writeFileSync(path.join(here, `${o.out}.json`), JSON.stringify(j, null, 1) + '\n')
+  fs.writeFileSync(path.join(here, `${o.out}.md`), table(j))
 }
 
 if (process.argv[2] === '--worker') await worker(process.argv[3])
