@@ -184,7 +184,9 @@ func (th *Thread) PopRange() error {
 
 // dropRanges forgets what was pushed before profiling was stopped.
 func (th *Thread) dropRanges(session uint64) {
-	th.ranges = slices.DeleteFunc(th.ranges, func(m openMark) bool { return m.session != session })
+	if len(th.ranges) > 0 && th.ranges[0].session != session {
+		th.ranges = th.ranges[:0]
+	}
 }
 
 // StartRange begins a range that any thread may end with StopRange (aclprofRangeStart, mstxRangeStartA). In the trace it

@@ -271,6 +271,7 @@ func (th *Thread) DestroyModel(m *Model) (err error) {
 func (m *Model) unload() {
 	m.destroyed.Store(true)
 	if m.inst != nil {
+		m.dev.rt.forgetModel(m)
 		m.dev.rt.machine.DropInstance(m.inst)
 	}
 	m.dropIDs()

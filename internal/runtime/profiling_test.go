@@ -352,3 +352,63 @@ func TestR12_domains(t *testing.T) {
 		}
 	}
 }
+
+// R11: a subscription ends with its model, keeps what was there, and leaves the way free for others; without a recorder
+// there is none.
+func TestR11_subscriptionEndsWithItsModel(t *testing.T) {
+	r := newRig(t, Config{})
+	s := r.stream()
+	m := r.incModel(s)
+	sub := must[*Subscription](t)(r.SubscribeModel(m))
+	r.execute(m, s)
+	r.ok(r.DestroyModel(m))
+	next := r.incModel(s)
+	r.execute(next, s)
+	if got, _, err := r.ReadSubscription(sub); len(got) != 2 || err != nil {
+		t.Errorf("%d records, %v; want 2", len(got), err)
+	}
+	_, err := r.SubscribeModel(m)
+	r.code("subscription of a destroyed model", err, ACLInvalidParam)
+	r.ok(r.ProfInit("out"), r.ProfFinalize())
+	again := must[*Subscription](t)(r.SubscribeModel(next))
+	r.execute(next, s)
+	if got, _, err := r.ReadSubscription(again); len(got) != 2 || err != nil {
+		t.Errorf("%d records of the next model, %v; want 2", len(got), err)
+	}
+	_, th := open(t, Config{})
+	k := must[*Kernel](t)(th.NewKernel("k", trace.KernelAICore, 1, 1000, nil))
+	q := must[*Stream](t)(th.CreateStream(StreamConfig{}))
+	r.ok(th.CaptureBegin(q, CaptureGlobal), th.LaunchKernel(k, nil, q))
+	_, err = th.SubscribeModel(must[*Model](t)(th.CaptureEnd(q)))
+	r.code("subscription without a recorder", err, NotSupported)
+}
+
+// R12: a mark in a captured stream becomes a task of the graph, and a host function may mark too.
+func TestR12_marksInGraphsAndCallbacks(t *testing.T) {
+	r := newRig(t, Config{})
+	s := r.stream()
+	r.profiled(ProfOptions{})
+	r.begin(s)
+	r.ok(r.inc(s), r.MarkEx("in the graph", s), r.inc(s))
+	m := r.finish(s)
+	for range 3 {
+		r.execute(m, s)
+	}
+	var marked error
+	r.ok(r.LaunchHostFunc(s, func(th *Thread) {
+		th.Work(100)
+		marked = th.Mark(nil, "in a callback")
+	}), r.SynchronizeStream(s))
+	r.ok(marked, r.ProfFinalize())
+	main := r.ID()
+	tr := r.trace()
+	if n := len(spansOf(tr, "in the graph")); n != 1 {
+		t.Errorf("%d host marks in the graph, want 1", n)
+	}
+	if n := len(rowsOf(tr, "in the graph")); n != 3 {
+		t.Errorf("%d marks of the device in three executions", n)
+	}
+	if l := spansOf(tr, "in a callback"); len(l) != 1 || l[0].Thread == main {
+		t.Errorf("marks of the callback: %+v", l)
+	}
+}

@@ -58,18 +58,34 @@ func (th *Thread) SubscribeModel(m *Model) (*Subscription, error) {
 	return sub, nil
 }
 
-// UnsubscribeModel ends a subscription; what it holds can still be read (aclprofModelUnSubscribe).
+// UnsubscribeModel ends a subscription, which also ends with its model; what it holds can still be read (aclprofModelUnSubscribe).
 func (th *Thread) UnsubscribeModel(sub *Subscription) error {
 	return th.profile(callProfSubscribe, func(p *profiling) profRefusal {
 		if sub == nil || sub.ended {
 			return profRefusal{ACLInvalidParam, "the subscription is null or has ended", ""}
 		}
-		th.rt.machine.Flush()
-		sub.ended = true
-		delete(th.rt.watched.subs, sub.id)
-		p.subscribed--
+		th.rt.endSubscription(sub)
 		return profRefusal{}
 	})
+}
+
+// endSubscription gives sub what has run and nothing more. Under Port.Call.
+func (rt *Runtime) endSubscription(sub *Subscription) {
+	rt.machine.Flush()
+	sub.ended = true
+	delete(rt.watched.subs, sub.id)
+	rt.profiling.subscribed--
+}
+
+// forgetModel ends the subscription of a model that goes, so that nobody hears of another one with its number. Under
+// Port.Call.
+func (rt *Runtime) forgetModel(m *Model) {
+	if rt.watched == nil || m.inst == nil {
+		return
+	}
+	if sub := rt.watched.subs[uint32(m.inst.ID())+1]; sub != nil {
+		rt.endSubscription(sub)
+	}
 }
 
 // ReadSubscription takes the records of the executions that have ended by the thread's clock, in the order in which the
@@ -128,6 +144,6 @@ func (sub *Subscription) complete(thread uint16) {
 	sub.open = sub.open[:0]
 	if n := len(sub.ready) - subscriptionMax; n > 0 {
 		sub.lost += n
-		sub.ready = append(sub.ready[:0], sub.ready[n:]...)
+		sub.ready = sub.ready[n:] // append moves it from time to time
 	}
 }
