@@ -72,7 +72,11 @@ func profileForms() []Form {
 func parseProfile(s *parser, h Head) Stmt {
 	st := &ProfileStmt{Head: h, What: s.oneOf("start", "stop", "model", "records")}
 	names := func() (list []string) {
-		for s.bad == nil && (len(list) == 0 || s.peek().kind == tokName && s.peek().text != "expect" && len(list) < maxDomains) {
+		for s.bad == nil && len(list) < maxDomains {
+			t := s.peek()
+			if len(list) > 0 && (t.kind != tokName || t.text == "expect" || t.text == "include" || t.text == "exclude") {
+				break
+			}
 			list = append(list, s.ref("the name of a domain", false).Name)
 		}
 		return list

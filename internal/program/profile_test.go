@@ -110,7 +110,7 @@ func TestProfile_mistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"profile":                                  "expected start, stop, model or records",
 		"profile start include":                    "the name of a domain",
-		"profile start include a exclude b 1":      "too much",
+		"profile start include a exclude b":        "exclude\" is too much",
 		"profile model g":                          "not declared",
 		"mark here":                                "in double quotes",
 		"stream s\nmark \"x\" domain d on s":       "a mark of a domain in a stream",
