@@ -2,8 +2,11 @@ package npt
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
+	"unicode"
 
 	"npu/internal/trace"
 )
@@ -59,8 +62,13 @@ func takeSheet(payload []byte, rows int) (*trace.Sheet, error) {
 			columns = append(columns, col)
 		}
 	}
-	if c.err == nil && (len(columns) == 0 || name == "") {
-		return nil, fmt.Errorf("a table without a name or columns")
+	if c.err == nil && (len(columns) == 0 || !named(name)) {
+		return nil, errors.New("a table without a name or columns")
+	}
+	for i := range columns {
+		if c.err == nil && !named(columns[i].Name) {
+			return nil, errors.New("a table has a column without a name")
+		}
 	}
 	for i := range columns {
 		takeColumn(&c, &columns[i], rows)
@@ -71,6 +79,11 @@ func takeSheet(payload []byte, rows int) (*trace.Sheet, error) {
 	s := trace.NewSheet(name, columns...)
 	s.Rows = rows
 	return s, nil
+}
+
+// named says that a name is one that can be asked for.
+func named(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 func takeColumn(c *cursor, col *trace.SheetColumn, rows int) {

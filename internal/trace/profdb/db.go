@@ -69,8 +69,15 @@ func (d *db) schema() error {
 		return err
 	}
 	for _, name := range names {
+		if strings.IndexByte(name, 0) >= 0 { // only a damaged file has it, and SQL has no word for it
+			continue
+		}
 		columns := map[string]bool{}
-		err := d.query("PRAGMA table_info("+sqlite3.QuoteIdentifier(name)+")", func(s *sqlite3.Stmt) { columns[s.ColumnText(1)] = true })
+		err := d.query("PRAGMA table_info("+sqlite3.QuoteIdentifier(name)+")", func(s *sqlite3.Stmt) {
+			if c := s.ColumnText(1); strings.IndexByte(c, 0) < 0 {
+				columns[c] = true
+			}
+		})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package profdb
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -138,6 +139,24 @@ func TestRead_damagedPagesKeepTheRest(t *testing.T) {
 	tr, err := Read(context.Background(), cut)
 	if tr == nil || tr.Tasks.Len() != 7 || problem.ClassOf(err) != problem.Damaged || !strings.Contains(err.Error(), "HBM") {
 		t.Errorf("%v, %v", tr, err)
+	}
+}
+
+// A table whose name a damaged file has a NUL in is left out; the others are there.
+func TestRead_nameWithNUL(t *testing.T) {
+	path := made(t, small+"CREATE TABLE DAMAGED (deviceId);")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(b, []byte("DAMAGED")); n < 2 {
+		t.Fatalf("the name is there %d times", n)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(b, []byte("DAMAGED"), []byte("DAM\x00GED")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if tr, err := Read(context.Background(), path); tr == nil || tr.Tasks.Len() != 7 {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -26,14 +26,14 @@ func sheets(t *trace.Trace) []table {
 		s := &t.Source.Sheets[i]
 		var columns []string
 		for k := range s.Columns {
-			columns = append(columns, sqlite3.QuoteIdentifier(s.Columns[k].Name))
+			columns = append(columns, identifier(s.Columns[k].Name))
 		}
 		device := s.Column("device")
 		ranked := device != nil && device.Type == trace.ColumnInt && s.Column("rank") == nil
 		if ranked {
 			columns = append(columns, "rank")
 		}
-		out = append(out, table{sqlite3.QuoteIdentifier(s.Name), strings.Join(columns, ", "), func(t *trace.Trace, row func(values ...any) error) error {
+		out = append(out, table{identifier(s.Name), strings.Join(columns, ", "), func(t *trace.Trace, row func(values ...any) error) error {
 			ranks := ranksOf(t)
 			values := make([]any, len(columns))
 			for i := range s.Rows {
@@ -134,4 +134,9 @@ func steps(t *trace.Trace, row func(values ...any) error) error {
 		}
 	}
 	return nil
+}
+
+// identifier quotes a name of the trace's own. SQL has no word for a NUL.
+func identifier(name string) string {
+	return sqlite3.QuoteIdentifier(strings.ReplaceAll(name, "\x00", ""))
 }
