@@ -220,6 +220,5 @@ func (c *convolution) fullyConnected(s *Spec, k *Kernel, fin finish) *Kernel {
 		k.Weights = append(k.Weights, prepackPlain(&g.b, 1, g.mk.nr, c.co, depth))
 	}
 	k.Workspace = g.plan(0)
-	part := g.part
-	return s.guard(k, func(x *Exec) error { g.run(x, part); return nil })
+	return s.guard(k, func(x *Exec) error { g.run(x); return nil })
 }

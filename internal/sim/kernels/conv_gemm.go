@@ -113,7 +113,6 @@ func (c *convolution) compile(s *Spec, k *Kernel, fin finish, phases []phase) *K
 	}
 	var packers []*packer
 	var gemms []*gemm
-	var parts []func(x *Exec, part, lo, hi int)
 	o := inSequence
 	if c.co == 1 && s.Op != "ConvTranspose" {
 		o = inQuads
@@ -133,14 +132,14 @@ func (c *convolution) compile(s *Spec, k *Kernel, fin finish, phases []phase) *K
 			packers, start = append(packers, pk), start+pk.floats()
 		}
 		k.Workspace = max(k.Workspace, g.plan(0))
-		gemms, parts = append(gemms, g), append(parts, g.part)
+		gemms = append(gemms, g)
 	}
 	if len(packers) > 0 {
 		k.Weights = append(k.Weights, weight(1, packers...))
 	}
 	return s.guard(k, func(x *Exec) error {
-		for i, g := range gemms {
-			g.run(x, parts[i])
+		for _, g := range gemms {
+			g.run(x)
 		}
 		return nil
 	})

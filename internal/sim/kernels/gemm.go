@@ -14,7 +14,7 @@ const (
 	// order (see order) it belongs to the result.
 	sliceDepth = 256
 	// grainMACs is the least work for a second thread.
-	grainMACs = 1 << 20
+	grainMACs = 1 << 18
 	// blocksWanted is how many blocks a large product should have, so that threads get equal shares.
 	blocksWanted = 8
 )
@@ -63,7 +63,9 @@ type gemm struct {
 	short      int // blocks of the short dimension
 	long       int // units of the long dimension
 	blocks     int // units in all
-	work       int // multiplications in a unit
+	// part of units, and of whole blocks; bound once, so that a run allocates nothing
+	units, wholes func(x *Exec, part, lo, hi int)
+	work          int // multiplications in a unit
 
 	ws         int // scratch: byte offset in the workspace
 	partFloats int // scratch of one thread
@@ -115,13 +117,22 @@ func (g *gemm) plan(ws int) int {
 	}
 	g.b.layout(g.mk.nr, g.nc, g.kc)
 	g.partFloats += g.b.floats
-	g.ws = ws
+	g.ws, g.units = ws, g.part
+	g.wholes = func(x *Exec, part, lo, hi int) { g.part(x, part, lo*g.long, hi*g.long) }
 	return ws + min(maxParts, g.blocks)*g.partFloats*4
 }
 
-// run computes the product. part is bound by the caller once: f must be g.part.
-func (g *gemm) run(x *Exec, f func(x *Exec, part, lo, hi int)) {
-	x.each(g.blocks, ceilDiv(grainMACs, g.work), f)
+// run computes the product. Threads share out whole blocks of the short dimension where that gives them equal shares:
+// the factor that is packed on the way is then packed once. Otherwise they share out units.
+func (g *gemm) run(x *Exec) {
+	if g.blocks == 0 {
+		return
+	}
+	if whole, n := g.blocks/g.long, x.Workers.threads(); whole >= 2*n || whole%n == 0 {
+		x.each(whole, ceilDiv(grainMACs, g.work*g.long), g.wholes)
+		return
+	}
+	x.each(g.blocks, ceilDiv(grainMACs, g.work), g.units)
 }
 
 // part computes units [lo,hi) with the scratch memory of a part.

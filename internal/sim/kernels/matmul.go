@@ -259,8 +259,7 @@ func (p *matrixProduct) compile(s *Spec, k *Kernel) *Kernel {
 		k.Weights = append(k.Weights, prepackPlain(&g.a, 0, 0, p.m, p.k))
 	}
 	k.Workspace = g.plan(0)
-	part := g.part
-	return s.guard(k, func(x *Exec) error { g.run(x, part); return nil })
+	return s.guard(k, func(x *Exec) error { g.run(x); return nil })
 }
 
 // prepackPlain packs each distinct matrix of a constant operand once.

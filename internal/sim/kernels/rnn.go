@@ -141,7 +141,6 @@ type cell struct {
 	recur       []*gemm // by direction
 	reset       []*gemm // GRU: product of the reset state and the last block of R
 	packR       []*packer
-	lastPart    func(x *Exec, part, lo, hi int)
 	directions  func(x *Exec, part, lo, hi int)
 	present     [8]bool
 	projected   int // byte offsets in the workspace: steps×batch×wide for each direction
@@ -187,7 +186,7 @@ func buildRNN(s *Spec) (*Kernel, error) {
 		end += 4 * g.partFloats // a step runs on one thread
 	}
 	k.Workspace = end
-	l.lastPart, l.directions = l.project.part, l.run
+	l.directions = l.run
 	bare := *s
 	bare.Out = append([]Desc{{}}, s.Out[1:]...) // the first result may be left out, which guard does not know
 	size := s.Out[0].bytes()

@@ -23,7 +23,7 @@ func (l *cell) start(x *Exec) error {
 	for _, p := range l.packR {
 		p.pack(dst[p.start:][:p.floats()], newVec(l.dtype, x.In[rnnR]))
 	}
-	l.project.run(x, l.lastPart)
+	l.project.run(x)
 	x.each(l.dirs, 1, l.directions)
 	return nil
 }

@@ -8,9 +8,10 @@ import (
 // maxParts bounds the parts of one loop, and with it the scratch memory of kernels that need some for each part.
 const maxParts = 16
 
-// spins is how often a thread looks for work (or for the others' end) before it parks: about 50 µs. Waking a parked
-// goroutine costs as much, and the next kernel usually follows sooner.
-const spins = 40_000
+// spins is how often a thread looks for work (or for the others' end) before it parks: about 500 µs. Waking a parked
+// goroutine costs a fifth of that, and a model's kernels seldom leave a thread without work for longer; who asks for
+// several threads has the processors for them.
+const spins = 400_000
 
 // partsEach is how many parts a loop has for each thread, if it is worth them.
 const partsEach = 2
@@ -103,6 +104,14 @@ func (x *Exec) each(n, grain int, f func(x *Exec, part, lo, hi int)) {
 	w.run(n, parts)
 	w.x, w.part = nil, nil
 	w.busy.Store(false)
+}
+
+// threads is how many host threads there are.
+func (w *Workers) threads() int {
+	if w == nil || w.n <= 1 || w.closed {
+		return 1
+	}
+	return w.n
 }
 
 // split is the number of parts that a loop is worth.
