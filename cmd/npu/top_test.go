@@ -261,7 +261,7 @@ func TestTop_quiet(t *testing.T) {
 func TestTop_otherInput(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
-		t.Skip(err)
+		t.Skip("no shell to start npu from: ", err)
 	}
 	tm := startTopAs(t, 80, 24, fakeTable, func(exe, fake string) *exec.Cmd {
 		return exec.Command(sh, "-c", `exec "$0" top --npu-smi "$1" < /dev/null`, exe, fake)

@@ -37,7 +37,7 @@ func readSample(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(samples(t), name))
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	return string(b)
 }

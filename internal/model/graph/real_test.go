@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"encoding/json"
-	"errors"
 	"maps"
 	"math"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"npu/internal/model/graph"
 	"npu/internal/model/onnx"
-	"npu/internal/sim/kernels"
 	"npu/internal/tensor"
 )
 
@@ -91,9 +89,6 @@ func TestReal_outputs(t *testing.T) {
 				t.Fatal(err)
 			}
 			notes, err := graph.Infer(g)
-			if errors.Is(err, kernels.ErrUnsupported) {
-				t.Skip(err)
-			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,9 +187,7 @@ func TestReal_sileroBranches(t *testing.T) {
 		if _, err := graph.Bind(g, shapes); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := graph.Infer(g); errors.Is(err, kernels.ErrUnsupported) {
-			t.Skip(err)
-		} else if err != nil {
+		if _, err := graph.Infer(g); err != nil {
 			t.Fatal(err)
 		}
 		if n := graph.Ops(g)["If"]; n != 1 {

@@ -70,7 +70,7 @@ func TestExport_denied(t *testing.T) {
 	s := join(t, d)
 	f, mem, err := SharedFile(4096)
 	if err != nil {
-		t.Skip(err)
+		t.Skip("no memory to share here: ", err)
 	}
 	Unmap(mem)
 	x, err := s.Export(Memory, f, Info{}, false)
@@ -118,7 +118,7 @@ func TestSocket_longPath(t *testing.T) {
 	s := join(t, d)
 	f, mem, err := SharedFile(4096)
 	if err != nil {
-		t.Skip(err)
+		t.Skip("no memory to share here: ", err)
 	}
 	Unmap(mem)
 	x, err := s.Export(Notify, f, Info{}, true)
