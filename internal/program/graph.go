@@ -187,11 +187,7 @@ func (st *ExecuteStmt) check(c *checker) {
 }
 
 func (st *ExecuteStmt) run(h *host) error {
-	m, err := get[*runtime.Model](h, st.What.Name)
-	if err != nil {
-		return err
-	}
-	s, err := h.on(st.On)
+	m, s, err := h.graphOn(st.What, st.On)
 	if err != nil {
 		return err
 	}

@@ -136,6 +136,16 @@ func (h *host) on(o On) (*runtime.Stream, error) {
 	return get[*runtime.Stream](h, o.Name)
 }
 
+// graphOn is a graph and the stream that something is done with it on.
+func (h *host) graphOn(what Ref, o On) (*runtime.Model, *runtime.Stream, error) {
+	m, err := get[*runtime.Model](h, what.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := h.on(o)
+	return m, s, err
+}
+
 // observe runs f when everything that the device has done by now has happened.
 func (h *host) observe(f func() error) error {
 	if _, err := h.th.Counters(); err != nil {

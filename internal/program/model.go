@@ -171,11 +171,7 @@ func (st *EndTaskStmt) check(c *checker) {
 }
 
 func (st *EndTaskStmt) run(h *host) error {
-	m, err := get[*runtime.Model](h, st.What.Name)
-	if err != nil {
-		return err
-	}
-	s, err := h.on(st.On)
+	m, s, err := h.graphOn(st.What, st.On)
 	if err != nil {
 		return err
 	}

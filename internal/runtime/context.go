@@ -229,7 +229,7 @@ func (th *Thread) context(c call) (*Context, error) {
 		th.setContext(nil)
 		return nil, th.fail(ContextNull, c.name, "the current context is destroyed", "make another one current")
 	}
-	if d := th.rt.library.device.Load(); th.ctx == nil && d > 0 && !th.inside {
+	if d := th.rt.acl.device.Load(); th.ctx == nil && d > 0 && !th.inside {
 		if err := th.SetDevice(int(d) - 1); err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ const recentMax = 16
 // keep makes e the thread's last error.
 func (th *Thread) keep(e *Error) error {
 	th.last = e
-	if th.rt.library.shared.Load() {
+	if th.rt.acl.shared.Load() {
 		th.keepShared(e)
 		return e
 	}
@@ -126,7 +126,7 @@ func (th *Thread) LastError() *Error {
 // there is none (aclGetRecentErrMsg).
 func (th *Thread) RecentErrorMessage() string {
 	var b strings.Builder
-	for _, e := range slices.Backward(append(th.recent, th.rt.library.takeShared()...)) {
+	for _, e := range slices.Backward(append(th.recent, th.rt.acl.takeShared()...)) {
 		b.WriteString(e.text())
 	}
 	th.recent = th.recent[:0]

@@ -74,7 +74,7 @@ func (th *Thread) Init(path string) (err error) {
 	}
 	again := false
 	err = th.port.Call(func() {
-		l := &th.rt.library
+		l := &th.rt.acl
 		again = l.refs > 0
 		l.refs++
 	})
@@ -102,7 +102,7 @@ func (th *Thread) configure(path string) error {
 	if err = json.Unmarshal(b, &f); err != nil {
 		return th.fail(ParseFile, callInit.name, fmt.Sprintf("%s: %v", path, err), "give a JSON object")
 	}
-	l := &th.rt.library
+	l := &th.rt.acl
 	if d := f.DefaultDevice.Device; d != "" {
 		n, err := strconv.Atoi(string(d))
 		if err != nil || n < 0 || n >= len(th.rt.devices) {
@@ -160,7 +160,7 @@ func (th *Thread) FinalizeReference() (left int, err error) {
 	if err = th.forbidden(callFinalize); err != nil {
 		return 0, err
 	}
-	if err = th.port.Call(func() { left = th.rt.library.refs - 1 }); err != nil {
+	if err = th.port.Call(func() { left = th.rt.acl.refs - 1 }); err != nil {
 		return 0, th.blocked(callFinalize.name, nil, err)
 	}
 	return max(0, left), th.endLibrary(left)
@@ -168,7 +168,7 @@ func (th *Thread) FinalizeReference() (left int, err error) {
 
 // endLibrary sets the number of users; the settings end with the last one.
 func (th *Thread) endLibrary(left int) error {
-	l := &th.rt.library
+	l := &th.rt.acl
 	never := false
 	err := th.port.Call(func() {
 		if never = l.refs == 0; !never {
@@ -192,7 +192,7 @@ func (th *Thread) endLibrary(left int) error {
 
 // keepShared remembers an error for whichever thread asks.
 func (th *Thread) keepShared(e *Error) {
-	l := &th.rt.library
+	l := &th.rt.acl
 	l.mu.Lock()
 	l.recent = append(l.recent, sharedError{e, th.Clock(), th.ID()})
 	if len(l.recent) > recentMax {

@@ -64,7 +64,7 @@ type Runtime struct {
 
 	streamStates listeners[func(*Stream, StreamState)]
 	deviceStates listeners[func(int, DeviceState)]
-	library      library
+	acl          library
 	profiling    profiling
 	params       [sysParams]sysParam // of the process, under Port.Call
 }
