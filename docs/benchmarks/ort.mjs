@@ -196,8 +196,8 @@ async function main(argv) {
     rounds: o.rounds, ms: o.ms, models,
     geomean: Object.fromEntries(o.threads.map((t) => [t, round(geomean(models.filter((m) => m.threads === t).map((m) => m.ratio)), 4)])),
   }
-  fs.writeFileSync(path.join(here, `${o.out}.json`), JSON.stringify(j, null, 1) + '\n')
-  fs.writeFileSync(path.join(here, `${o.out}.md`), table(j))
+  fs.writeFileSync(path.resolve(here, `${o.out}.json`), JSON.stringify(j, null, 1) + '\n')
+  fs.writeFileSync(path.resolve(here, `${o.out}.md`), table(j))
 }
 
 if (process.argv[2] === '--worker') await worker(process.argv[3])
