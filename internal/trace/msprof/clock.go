@@ -11,44 +11,122 @@ import (
 )
 
 // clock turns counts into nanoseconds: monotonic ones, and with the offset of the collection's start Unix ones.
+//
+// Its arithmetic is that of the vendor's tools, digit by digit, so that the same record has the same time here and there:
+// the ticks since zero are divided as floats into microseconds, rounded to six decimals, and added to base in decimals.
 type clock struct {
-	zero uint64 // count at base
-	hz   int64  // of the counter; 0 when counts are nanoseconds already
+	zero uint64  // count at base
+	mhz  float64 // of the counter; 0 when counts are nanoseconds already
 	base int64
 }
 
-// at is the time of count. Counts before zero give times before base. The difference alone is multiplied, in integers:
-// floats do not hold Unix nanoseconds, and an hour of ticks at 49.999001 MHz is not one at 50.
-func (c *clock) at(count uint64) int64 {
-	switch {
-	case c.hz == 0:
-		return c.base + int64(count-c.zero)
-	case count < c.zero:
-		ns, _ := scale(c.zero-count, c.hz)
-		return c.base - ns
-	}
-	ns, rest := scale(count-c.zero, c.hz)
-	// The vendor's tools add base in floats, whose steps at that time make some last nanoseconds whole. People compare
-	// with their numbers.
-	t := c.base + ns
-	if part := float64(rest) / float64(c.hz); part > 0.9 && c.base > 0 && t > 0 && part >= 1-math.Ldexp(1, bits.Len64(uint64(t))-54) {
-		t++
-	}
-	return t
+const never = math.MaxInt64 / 4 // no time of this world
+
+// newClock makes a clock of a counter of so many hertz.
+func newClock(zero uint64, hz, base int64) clock {
+	return clock{zero: zero, mhz: float64(hz) / 1e6, base: base}
 }
 
-// scale is ticks of so many hertz in nanoseconds, cut off, and what is left over in parts of hz.
-func scale(ticks uint64, hz int64) (ns, rest int64) {
-	const never = math.MaxInt64 / 4 // no time of this world
-	hi, lo := bits.Mul64(ticks, 1_000_000_000)
-	if hi >= uint64(hz) {
+// exact is the time of count in nanoseconds and thousandths of one, in decimals. Counts before zero give times before base.
+func (c *clock) exact(count uint64) (ns, ps int64) {
+	if c.mhz == 0 {
+		return c.base + int64(count-c.zero), 0
+	}
+	if count < c.zero {
+		if ns, ps = elapsed(c.zero-count, c.mhz); ps > 0 {
+			return c.base - ns - 1, 1000 - ps
+		}
+		return c.base - ns, 0
+	}
+	ns, ps = elapsed(count-c.zero, c.mhz)
+	return c.base + ns, ps
+}
+
+// elapsed is how long so many ticks last.
+func elapsed(ticks uint64, mhz float64) (ns, ps int64) {
+	us := float64(ticks) / mhz
+	if us > never/1000 {
 		return never, 0
 	}
-	q, r := bits.Div64(hi, lo, uint64(hz))
-	if q > never {
-		return never, 0
+	whole := int64(us)
+	part := sixDecimals(us - float64(whole))
+	return whole*1000 + part/1000, part % 1000
+}
+
+// sixDecimals is the millionths in x, from 0 to 1, rounded as decimal text is: halves to even.
+func sixDecimals(x float64) int64 {
+	p := float64(x * 1e6)
+	down := math.Floor(p)
+	switch part := p - down; {
+	case part < 0.5:
+		return int64(down)
+	case part > 0.5:
+		return int64(down) + 1
 	}
-	return int64(q), int64(r)
+	// The product may have been rounded to this half.
+	if rest := math.FMA(x, 1e6, -p); rest > 0 || rest == 0 && int64(down)&1 == 1 {
+		down++
+	}
+	return int64(down)
+}
+
+// at is the time of count, cut off to nanoseconds.
+func (c *clock) at(count uint64) int64 {
+	ns, _ := c.exact(count)
+	return ns
+}
+
+// span is the times of a task's start and end. On its way into the vendor's databases a task's time is a float for a while,
+// which moves some last nanoseconds.
+func (c *clock) span(start, end uint64) (from, to int64) {
+	from, part := c.exact(start)
+	to, rest := c.exact(end)
+	if plain(from, part) && plain(to, rest) && to/2 < from { // the duration is exact, then
+		return from, to
+	}
+	return throughFloats(from, part, to, rest)
+}
+
+// plain says whether a float, summed up digit by digit, holds this time well enough to be cut off to the same nanosecond.
+func plain(ns, ps int64) bool {
+	if ns <= 0 || ns >= 1<<53 {
+		return ns == 0 && ps == 0
+	}
+	slack := int64(4<<bits.Len64(uint64(ns))>>43) + 4 // thousandths of a nanosecond: four times the float's last place
+	return ps == 0 || ps > slack && ps < 1000-slack
+}
+
+// throughFloats is the times of a start and an end after the start and the duration were floats.
+func throughFloats(start, startPs, end, endPs int64) (from, to int64) {
+	if start < 0 || end < start {
+		return start, end
+	}
+	f := digits(start, startPs)
+	d := digits(end, endPs) - f
+	whole, part := splitDecimals(f)
+	more, rest := splitDecimals(d)
+	return whole + part/1e6, whole + more + (part+rest)/1e6
+}
+
+func splitDecimals(x float64) (whole, millionths int64) {
+	if x <= 0 || x > math.MaxInt64/4 {
+		return 0, 0
+	}
+	whole = int64(x)
+	return whole, sixDecimals(x - float64(whole))
+}
+
+// digits is the float that adding up the decimal digits from the last to the first gives.
+func digits(ns, ps int64) float64 {
+	sum := float64(float64(ps%10) * 0.001)
+	sum += float64(float64(ps/10%10) * 0.01)
+	sum += float64(float64(ps/100) * 0.1)
+	unit := 1.0
+	for v := uint64(ns); v > 0; v /= 10 {
+		sum += float64(float64(v%10) * unit)
+		unit *= 10
+	}
+	return sum
 }
 
 // unixOffset is what turns monotonic times into Unix times; ok is false when the collection does not say.
@@ -66,15 +144,14 @@ func hostClock(cpuHz int64, start map[string]int64) clock {
 	if cpuHz == 0 || cpuHz == 1000_000_000 {
 		return clock{}
 	}
-	return clock{zero: uint64(start["cntvct"]), hz: cpuHz, base: start["clock_monotonic_raw"]}
+	return newClock(uint64(start["cntvct"]), cpuHz, start["clock_monotonic_raw"])
 }
 
 // deviceClock is the clock of device records: the device's count at its start goes with the host's time then.
 func deviceClock(counterHz, cpuHz int64, host, dev map[string]int64) clock {
-	c := clock{zero: uint64(dev["cntvct"]), hz: counterHz, base: host["clock_monotonic_raw"]}
-	if diff := host["cntvct_diff"]; diff > 0 && cpuHz > 0 {
-		ns, _ := scale(uint64(diff), cpuHz)
-		c.base += ns
+	c := newClock(uint64(dev["cntvct"]), counterHz, host["clock_monotonic_raw"])
+	if diff := host["cntvct_diff"]; diff > 0 && diff < math.MaxInt64/1000 && cpuHz > 0 {
+		c.base += int64(float64(diff*1000) / (float64(cpuHz) / 1e6))
 	}
 	return c
 }
@@ -88,7 +165,7 @@ type Clock struct {
 // NewClock makes the clock of a host whose counter of so many MHz stood at zero when the monotonic clock stood at base; offset
 // leads from there to Unix time. All times are nanoseconds.
 func NewClock(zero uint64, mhz string, base, offset int64) Clock {
-	return Clock{clock{zero: zero, hz: ascend.Frequency(mhz), base: base}, offset}
+	return Clock{newClock(zero, ascend.Frequency(mhz), base), offset}
 }
 
 // HostClock is the clock of the host folder in dir; ok is false when it does not say.

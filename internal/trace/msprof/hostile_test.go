@@ -230,20 +230,6 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-func TestClock(t *testing.T) {
-	c := clock{zero: 1000, hz: 49_999_001, base: 5}
-	hour := uint64(49_999_001) * 3600
-	if got := c.at(1000 + hour); got != 5+3600*1_000_000_000 {
-		t.Errorf("an hour is %d ns", got-5)
-	}
-	if got := c.at(1000 - 50); got != 5-1000 {
-		t.Errorf("%d", got)
-	}
-	c.at(0)
-	c.at(^uint64(0))
-	(&clock{base: 3}).at(^uint64(0))
-}
-
 func FuzzRead(f *testing.F) {
 	log := starsRecordOf(acsqStart, 0, 4, 7, 1, 10) + starsRecordOf(acsqEnd, 1, 4, 7, 1, 20)
 	f.Add(log, flipOf(7, 1, 0, 15), trackOf(7, 1, 0, 2, 0), "5:a\n", deviceInfo)

@@ -100,7 +100,8 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 	alone := int64(0)
 	for i := range d.tasks {
 		t := &d.tasks[i]
-		k := trace.Task{Start: d.unix(t.start), End: d.unix(t.end), Stream: t.stream, Task: t.batch<<16 | t.id, Device: d.number, Flags: trace.FlagNoSubmit}
+		from, to := d.clock.span(t.start, t.end)
+		k := trace.Task{Start: from + d.offset, End: to + d.offset, Stream: t.stream, Task: t.batch<<16 | t.id, Device: d.number, Flags: trace.FlagNoSubmit}
 		k.Submit, k.Ready = k.Start, k.Start
 		if k.End < k.Start {
 			d.bad++
