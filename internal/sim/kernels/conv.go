@@ -133,6 +133,10 @@ func buildConv(s *Spec) (*Kernel, error) {
 		}
 	case c.groups == 1 && c.co > 1 && c.in == c.kernel && volume(c.out) == 1 && c.lo == [3]int{} && c.hi == [3]int{}:
 		return c.fullyConnected(s, k, fin), nil
+	case c.co > 1:
+		if f := c.few(s, k, fin); f != nil {
+			return f, nil
+		}
 	}
 	return c.compile(s, k, fin, []phase{c.wholePhase()}), nil
 }

@@ -41,16 +41,14 @@ func (l *cell) sumBias(x *Exec, d int) {
 	if !l.present[rnnB] {
 		return
 	}
-	b := newVec(l.dtype, x.In[rnnB])
-	for i := range wide {
-		bias[i] = b.at(2*d*wide + i)
-		r := b.at((2*d+1)*wide + i)
-		if l.op == "GRU" && l.linearBeforeReset && i >= 2*l.hidden {
-			bias[i+l.hidden] = r
-		} else {
-			bias[i] += r
-		}
+	b, tmp := newVec(l.dtype, x.In[rnnB]), l.floats(x, l.tmp+4*d*wide, wide)
+	both := wide
+	if l.op == "GRU" && l.linearBeforeReset {
+		both = 2 * l.hidden
 	}
+	b.load(bias[:wide], 2*d*wide, 1)
+	addVec(bias[:both], bias[:both], b.run(tmp, (2*d+1)*wide, wide)[:both])
+	b.load(bias[both+l.hidden:][:wide-both], (2*d+1)*wide+both, 1)
 }
 
 // run computes directions [lo,hi).
