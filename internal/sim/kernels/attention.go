@@ -83,8 +83,8 @@ func readAttention(s *Spec) (*attention, error) {
 		}
 	}
 	if m := s.Input(3); !m.Absent() {
-		if len(m.Shape) < 2 || len(m.Shape) > 4 || m.DType != tensor.Bool && !floating(m.DType) {
-			return nil, fmt.Errorf("mask is %v %v, must be bool or floating of rank 2 to 4", m.DType, m.Shape)
+		if len(m.Shape) < 2 || len(m.Shape) > 4 || m.DType != tensor.Bool && !numeric(m.DType) {
+			return nil, fmt.Errorf("mask is %v %v, must be bool or numbers of rank 2 to 4", m.DType, m.Shape)
 		}
 		a.hasMask, a.mask = true, m.Shape
 	}
@@ -295,7 +295,7 @@ func (a *attention) hide(x *Exec, batch, head, i int, scores []float64) {
 	fill(scores[seen:], math.Inf(-1))
 }
 
-// bias is what element i of the mask adds to a score.
+// bias is what element i of the mask adds to a score: integers as well as floating numbers are added.
 func (a *attention) bias(x *Exec, i int) float64 {
 	if a.types[3] == tensor.Bool {
 		if x.In[3][i] != 0 {
