@@ -25,13 +25,13 @@ func run(ctx context.Context, s *streams, args []string) int {
 	go func() { done <- root.ExecuteContext(ctx) }()
 	select {
 	case err := <-done:
-		return exitCode(s, ctx, err)
+		return exitCode(s, ctx, args, err)
 	case <-ctx.Done():
 	}
 	select {
 	case err := <-done:
-		return exitCode(s, ctx, err)
+		return exitCode(s, ctx, args, err)
 	case <-time.After(grace):
-		return exitCode(s, ctx, ctx.Err())
+		return exitCode(s, ctx, args, ctx.Err())
 	}
 }

@@ -85,8 +85,8 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// exitCode prints err as one line and returns the code that it means.
-func exitCode(s *streams, ctx context.Context, err error) int {
+// exitCode prints err as one line and returns the code that it means. args are those of the command that failed.
+func exitCode(s *streams, ctx context.Context, args []string, err error) int {
 	switch {
 	case err == nil:
 		return 0
@@ -98,6 +98,9 @@ func exitCode(s *streams, ctx context.Context, err error) int {
 	msg := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 	if strings.HasPrefix(msg, "unknown command") {
 		class = problem.Usage
+	}
+	if hint := pointerHint(args); hint != "" {
+		msg += " (" + hint + ")"
 	}
 	fmt.Fprintln(s.err, "npu: "+msg)
 	return int(class)
