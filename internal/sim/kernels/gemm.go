@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"math"
+
 	"npu/internal/tensor"
 )
 
@@ -57,6 +59,7 @@ type gemm struct {
 	// C is shared out in units: a block of one dimension (short) by a part of the other (long), along which the
 	// factor stays that has to be packed on the way. A thread computes adjacent units together, up to mc×nc.
 	rowsLong   bool
+	straight   bool // tiles go to the output at once, finished, without a block in between
 	mc, nc, kc int
 	ldc        int // from a row of a block to the next
 	unit       int // rows or columns of a unit
@@ -82,13 +85,21 @@ func newGEMM(o order, m, n, k int) *gemm {
 // plan chooses the blocks and gives the scratch memory its place from byte offset ws of the workspace on.
 // It returns the end of the scratch memory.
 func (g *gemm) plan(ws int) int {
-	const (
-		longest = 512      // rows or columns of a block along the long dimension
-		tile    = 48 << 10 // elements of C in a block, and
-		panels  = 32 << 10 // of the panels that are packed for a slice: both stay in the second-level cache
-	)
+	longest := 512     // rows or columns of a block along the long dimension
+	tile := 48 << 10   // elements of C in a block, and
+	panels := 32 << 10 // of the panels that are packed for a slice: both stay in the second-level cache
 	g.kc = max(1, min(g.slice, g.k))
 	g.rowsLong = !g.b.packed
+	g.straight = g.mk.end != nil && g.k > 0 && g.fin.straight()
+	if g.straight {
+		tile = math.MaxInt // there is none
+		if g.rowsLong {
+			panels *= 3
+			if g.a.packed || g.a.direct() {
+				longest = max(longest, g.m)
+			}
+		}
+	}
 	long, lw, short, sw := g.n, g.mk.nr, g.m, g.mk.mr
 	if g.rowsLong {
 		long, lw, short, sw = short, sw, long, min(lw, spill)
@@ -99,7 +110,11 @@ func (g *gemm) plan(ws int) int {
 		block, g.short = b.run(b.height, b.width), b.blocks
 	} else {
 		g.short = ceilDiv(short, block)
+		if g.straight && g.short > 1 {
+			g.short = roundUp(g.short, 2) // so that two threads get equal shares
+		}
 		block = roundUp(ceilDiv(max(1, short), max(1, g.short)), sw)
+		g.short = ceilDiv(short, block)
 	}
 	batch := len(g.fin.outBase)
 	parts := max(1, min(blocksWanted/max(1, batch*g.short), most/lw, most*block*g.k/grainMACs))
@@ -111,7 +126,10 @@ func (g *gemm) plan(ws int) int {
 	}
 	g.ldc = roundUp(g.nc, spill)
 	g.blocks, g.work = batch*g.short*g.long, g.unit*block*max(1, g.k)
-	g.partFloats = g.mc*g.ldc + max(g.mc, g.nc, g.kc)
+	g.partFloats = max(g.mc, g.nc, g.kc)
+	if !g.straight {
+		g.partFloats += g.mc * g.ldc
+	}
 	if !g.a.packed && !g.a.direct() {
 		g.partFloats += g.mc * g.kc
 	}
@@ -143,7 +161,11 @@ func (g *gemm) part(x *Exec, part, lo, hi int) {
 		mem = mem[n:]
 		return v
 	}
-	c, tmp := cut(g.mc*g.ldc), cut(max(g.mc, g.nc, g.kc))
+	tmp := cut(max(g.mc, g.nc, g.kc))
+	var c []float32
+	if !g.straight {
+		c = cut(g.mc * g.ldc)
+	}
 	a := operand{side: &g.a, src: newVec(g.a.dtype, g.a.at.mem(x))}
 	b := operand{side: &g.b, src: newVec(g.b.dtype, g.b.at.mem(x)), scratch: cut(g.b.floats)}
 	if !g.a.packed && !g.a.direct() {
@@ -164,8 +186,12 @@ func (g *gemm) part(x *Exec, part, lo, hi int) {
 			m0, n0 = l*g.unit, s*g.nc
 			rows, cols = min(count*g.unit, g.m-m0), g.b.columns(s, min(g.nc, g.n-n0))
 		}
-		g.block(&a, &b, c, batch, m0, rows, n0, cols)
-		fin.block(c, g.ldc, batch, m0, rows, n0, cols, tmp)
+		if g.straight {
+			g.straightBlock(&a, &b, &fin, batch, m0, rows, n0, cols)
+		} else {
+			g.block(&a, &b, c, batch, m0, rows, n0, cols)
+			fin.block(c, g.ldc, batch, m0, rows, n0, cols, tmp)
+		}
 		i += count
 	}
 }
@@ -190,6 +216,44 @@ func (g *gemm) block(a, b *operand, c []float32, batch, m0, rows, n0, cols int) 
 			for i := 0; i < rows; i += mr {
 				g.mk.tile(min(mr, rows-i), min(nr, cols-j), depth, ap[i*lda:], lda, bp[j/nr*step:], offsets, step, c[i*g.ldc+j:], g.ldc, k0 > 0)
 			}
+		}
+	}
+}
+
+// straightBlock computes rows × cols elements of the output.
+func (g *gemm) straightBlock(a, b *operand, fin *finisher, batch, m0, rows, n0, cols int) {
+	mr, nr := g.mk.mr, g.mk.nr
+	out := g.fin.outBase[batch] + m0*g.fin.ldo + n0
+	for k0 := 0; k0 < g.k; k0 += g.kc {
+		depth := min(g.kc, g.k-k0)
+		ap, lda := a.rows(batch, m0, rows, k0, depth, g.m, g.k)
+		bp, offsets, step := b.cols(batch, n0, cols, k0, depth, g.n, g.k, nr)
+		e := ending{add: k0 > 0}
+		last := k0+depth == g.k
+		if g.rowsLong { // the factor that was packed on the way stays in the cache
+			for i := 0; i < rows; i += mr {
+				at := out + i*g.fin.ldo
+				if last {
+					e = fin.ending(batch, m0+i, n0, at, e.add)
+				}
+				g.mk.end(min(mr, rows-i), cols, depth, ap[i*lda:], lda, bp, offsets, step, fin.dst.f[at:], g.fin.ldo, e)
+			}
+			continue
+		}
+		for j := 0; j < cols; j += nr {
+			for i := 0; i < rows; i += mr {
+				at := out + i*g.fin.ldo + j
+				if last {
+					e = fin.ending(batch, m0+i, n0+j, at, e.add)
+				}
+				g.mk.end(min(mr, rows-i), min(nr, cols-j), depth, ap[i*lda:], lda, bp[j/nr*step:], offsets, step, fin.dst.f[at:], g.fin.ldo, e)
+			}
+		}
+	}
+	if _, _, limits := g.fin.act.clamp(); !limits {
+		for i := range rows {
+			row := fin.dst.f[out+i*g.fin.ldo:][:cols]
+			g.fin.act.apply(row, row)
 		}
 	}
 }

@@ -43,6 +43,30 @@ func (f *finish) open(x *Exec) finisher {
 	return finisher{f, newVec(f.outType, f.out.mem(x)), newVec(f.biasType, f.bias.mem(x)), newVec(f.zType, f.z.mem(x))}
 }
 
+// straight says that the tiles of a product can go to the output, finished by their ending and the activation.
+func (f *finish) straight() bool {
+	bias := f.bias.kind == nowhere || f.biasType == tensor.Float32 && f.beta == 1 && f.brs+f.bcs == 1
+	return f.outType == tensor.Float32 && f.spread == nil && f.alpha == 1 && bias && (f.z.kind == nowhere || f.zType == tensor.Float32)
+}
+
+// ending is what a straight finish does to the tile at (i,j) of a matrix and at element off of the output.
+func (f *finisher) ending(batch, i, j, off int, add bool) ending {
+	e := ending{add: add}
+	if f.bias.kind != nowhere {
+		at := i*f.brs + j*f.bcs
+		if f.biasBase != nil {
+			at += f.biasBase[batch]
+		}
+		e.bias, e.across = f.b.f[at:], f.bcs == 1
+	}
+	if f.z.kind != nowhere {
+		e.z = f.r.f[off:]
+	}
+	e.lo, e.hi, e.limits = f.act.clamp()
+	e.limits = e.limits && f.act.kind != actNone
+	return e
+}
+
 // block finishes rows × cols of c, whose rows lie ldc apart; (i0,j0) is its place in the matrix.
 func (f *finisher) block(c []float32, ldc, batch, i0, rows, j0, cols int, tmp []float32) {
 	base := f.outBase[batch]

@@ -6,9 +6,22 @@ package kernels
 //
 // The first rows (1..mr) rows and cols columns must be right; up to spill-1 more columns of B may be read, and of C may
 // hold anything. Other rows of C stay as they are.
+//
+// end, which only inSequence has, is tile with an ending; it writes no column of C beyond cols.
 type micro struct {
 	mr, nr int
 	tile   func(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, step int, c []float32, ldc int, add bool)
+	end    func(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, step int, c []float32, ldc int, e ending)
+}
+
+// ending is what happens to a tile before it is stored: min(max(tile + C + bias + z, lo), hi), from left to right.
+type ending struct {
+	add    bool      // C
+	bias   []float32 // nil: none
+	across bool      // bias is one for each column, not for each row
+	z      []float32 // lies like C; nil: none
+	limits bool
+	lo, hi float32
 }
 
 // spill is the widest vector of a micro.
@@ -49,7 +62,37 @@ func plainMicro(o order) micro {
 	case inLanes:
 		return micro{mr: 1, nr: 8, tile: laneTile}
 	}
-	return micro{mr: 2, nr: 4, tile: fmaTile}
+	return micro{mr: 2, nr: 4, tile: fmaTile, end: fmaEnd}
+}
+
+func fmaEnd(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, step int, c []float32, ldc int, e ending) {
+	const mr, nr = 2, 4
+	for j := 0; j < cols; j += nr {
+		var t [mr * nr]float32
+		fmaTile4(rows, k, a, lda, b[j/nr*step:], offsets, t[:], nr, false)
+		for i := range rows {
+			row := c[i*ldc+j:][:min(nr, cols-j)]
+			for l := range row {
+				x := t[i*nr+l]
+				if e.add {
+					x += row[l]
+				}
+				switch {
+				case e.bias != nil && e.across:
+					x += e.bias[j+l]
+				case e.bias != nil:
+					x += e.bias[i]
+				}
+				if e.z != nil {
+					x += e.z[i*ldc+j+l]
+				}
+				if e.limits {
+					x = atMost(e.hi, atLeast(e.lo, x))
+				}
+				row[l] = x
+			}
+		}
+	}
 }
 
 func fmaTile(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, step int, c []float32, ldc int, add bool) {

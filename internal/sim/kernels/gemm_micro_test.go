@@ -70,6 +70,69 @@ func TestMicro_paths(t *testing.T) {
 	}
 }
 
+// TestMicro_endings compares the bits of each machine path with the plain one, for every size of a tile and ending, and
+// that nothing is written beside the tile.
+func TestMicro_endings(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	draw := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(r.NormFloat64())
+		}
+		return v
+	}
+	plain := plainMicro(inSequence)
+	for _, fast := range fastMicros(inSequence) {
+		t.Run(fmt.Sprintf("tile %dx%d", fast.mr, fast.nr), func(t *testing.T) {
+			const k, ldc = 9, 128
+			for rows := 1; rows <= fast.mr; rows++ {
+				for cols := 1; cols <= 2*fast.nr+5; cols++ {
+					how := r.IntN(32)
+					e := ending{add: how&1 > 0, across: how&4 > 0, limits: how&16 > 0, lo: -1, hi: 2}
+					if how&6 > 0 {
+						e.bias = draw(ldc)
+					}
+					if how&8 > 0 {
+						e.z = draw(rows * ldc)
+					}
+					a, b, c := draw(rows*k), draw(3*fast.nr*k), draw(rows*ldc)
+					if r.IntN(4) == 0 {
+						a[r.IntN(len(a))] = float32(math.NaN())
+					}
+					at := make([]int, k)
+					for i := range at {
+						at[i] = i * fast.nr
+					}
+					got, want := append([]float32{}, c...), append([]float32{}, c...)
+					fast.end(rows, cols, k, a, k, b, at, k*fast.nr, got, ldc, e)
+					for i := range rows { // element by element
+						for j := range cols {
+							one := e
+							if e.bias != nil {
+								one.bias = e.bias[i:]
+								if e.across {
+									one.bias = e.bias[j:]
+								}
+							}
+							if e.z != nil {
+								one.z = e.z[i*ldc+j:]
+							}
+							col := b[j/fast.nr*k*fast.nr+j%fast.nr:]
+							col = append(append([]float32{}, col...), 0, 0, 0)
+							plain.end(1, 1, k, a[i*k:], k, col, at, 0, want[i*ldc+j:], ldc, one)
+						}
+					}
+					for i := range got {
+						if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+							t.Fatalf("%d×%d, ending %d: element %d,%d is %v, want %v", rows, cols, how, i/ldc, i%ldc, got[i], want[i])
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkMicro(b *testing.B) {
 	for _, m := range append(fastMicros(inSequence), plainMicro(inSequence)) {
 		b.Run(fmt.Sprintf("%dx%d", m.mr, m.nr), func(b *testing.B) {

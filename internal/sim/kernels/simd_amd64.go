@@ -27,15 +27,17 @@ func wholeLanes(n int) (wide bool, whole int) {
 	return hasAVX512(), n &^ 15
 }
 
-// fmaTile512 computes tiles of an inSequence product: 1..8 rows of vectors of 16 columns, three to a tile.
+// fmaTile512 computes tiles of an inSequence product: 1..8 rows of vectors of 16 columns, three to a tile, of the last
+// vector the first tail. how says what happens to a tile before it is stored (see ending); bias goes on by across bytes
+// from tile to tile.
 //
 //go:noescape
-func fmaTile512(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, step int, c *float32, ldc, add int)
+func fmaTile512(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, step int, c *float32, ldc, how, tail int, bias *float32, across int, z *float32, lo, hi float32)
 
 // fmaTile256 has 1..4 rows of vectors of 8 columns.
 //
 //go:noescape
-func fmaTile256(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, step int, c *float32, ldc, add int)
+func fmaTile256(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, step int, c *float32, ldc, how, tail int, bias *float32, across int, z *float32, lo, hi float32)
 
 // quadRow512 is the tile of an inQuads product: one row of any number of vectors of 16 columns.
 //

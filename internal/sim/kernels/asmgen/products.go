@@ -11,7 +11,8 @@ func products(w *writer) {
 
 // fmaTile has a loop over tiles of three vectors for each number of rows, and one narrower tile behind it.
 func fmaTile(w *writer) {
-	w.function("fmaTile", "rows vecs k a lda b offsets step c ldc add", "R8", "R9", "CX", "AX", "R10", "BX", "R13", "R15", "DI", "DX", "SI")
+	w.function("fmaTile", "rows vecs k a lda b offsets step c ldc how tail bias across z lo:4 hi:4",
+		"R8", "R9", "CX", "AX", "R10", "BX", "R13", "R15", "DI", "DX", "SI")
 	w.op("SHLQ $2, DX")
 	w.op("SHLQ $2, R10")
 	w.op("SHLQ $2, R15")
@@ -40,6 +41,9 @@ func fmaTile(w *writer) {
 			w.op("SUBQ $%d, R9", vecs)
 			w.op("ADDQ R15, b+40(FP)")
 			w.op("ADDQ $%d, c+64(FP)", vecs*w.width)
+			w.op("ADDQ $%d, z+112(FP)", vecs*w.width)
+			w.op("MOVQ across+104(FP), CX")
+			w.op("ADDQ CX, bias+96(FP)")
 			w.op("MOVQ k+16(FP), CX")
 			w.op("MOVQ a+24(FP), AX")
 			w.op("MOVQ b+40(FP), BX")
@@ -111,22 +115,103 @@ func fmaBlock(w *writer, rows, vecs int) {
 	w.op("DECQ CX")
 	w.op("JNE %s", one)
 	w.label(done)
-	store := w.fresh("store")
-	w.op("TESTQ SI, SI")
+	fmaEnd(w, rows, vecs, acc)
+}
+
+// fmaEnd adds what the bits of SI say to a tile, limits it and stores it: 1 what is there, 2 a number for each row,
+// 4 one for each column, 8 a tile like this; 16 limits it. Of the last vector the columns that do not count stay.
+func fmaEnd(w *writer, rows, vecs int, acc func(i, v int) int) {
+	free := w.mr * w.vecs // the registers behind those of the tile
+	low, high, temp, mask := w.v(free), w.v(free+1), w.v(free+2), w.v(free+3)
+	full := w.fresh("full")
+	w.op("MOVQ $%d, CX", w.width/4)
+	w.op("CMPQ R9, $%d", vecs)
+	w.op("JNE %s", full)
+	w.op("MOVQ tail+88(FP), CX")
+	w.label(full)
+	if w.reg == "Z" {
+		w.op("MOVL $1, AX")
+		w.op("SHLL CX, AX")
+		w.op("DECL AX")
+		w.op("KMOVW AX, K1")
+	} else {
+		w.op("LEAQ masks<>+32(SB), AX")
+		w.op("SHLQ $2, CX")
+		w.op("SUBQ CX, AX")
+		w.op("VMOVDQU (AX), %s", mask)
+	}
+	add := func(from string, i, v int) {
+		to := w.v(acc(i, v))
+		switch {
+		case v+1 < vecs:
+			w.op("VADDPS %s, %s, %s", from, to, to)
+		case w.reg == "Z":
+			w.op("VADDPS %s, %s, K1, %s", from, to, to)
+		default:
+			w.op("VMASKMOVPS %s, %s, %s", from, mask, temp)
+			w.op("VADDPS %s, %s, %s", temp, to, to)
+		}
+	}
+	// each adds what lies like the tile.
+	each := func(bit int, from string) {
+		next := w.fresh("next")
+		w.op("TESTQ $%d, SI", bit)
+		w.op("JEQ %s", next)
+		w.op("MOVQ %s, BX", from)
+		for i := range rows {
+			for v := range vecs {
+				add(fmt.Sprintf("%d(BX)", v*w.width), i, v)
+			}
+			if i+1 < rows {
+				w.op("ADDQ DX, BX")
+			}
+		}
+		w.label(next)
+	}
+	each(1, "DI")
+	columns, z, store := w.fresh("columns"), w.fresh("z"), w.fresh("store")
+	w.op("MOVQ bias+96(FP), CX")
+	w.op("TESTQ $2, SI")
+	w.op("JEQ %s", columns)
+	for i := range rows {
+		w.op("VBROADCASTSS %d(CX), %s", 4*i, temp)
+		for v := range vecs {
+			w.op("VADDPS %s, %s, %s", temp, w.v(acc(i, v)), w.v(acc(i, v)))
+		}
+	}
+	w.label(columns)
+	w.op("TESTQ $4, SI")
+	w.op("JEQ %s", z)
+	for v := range vecs {
+		for i := range rows {
+			add(fmt.Sprintf("%d(CX)", v*w.width), i, v)
+		}
+	}
+	w.label(z)
+	each(8, "z+112(FP)")
+	w.op("TESTQ $16, SI")
 	w.op("JEQ %s", store)
-	w.op("MOVQ DI, BX")
+	w.op("VBROADCASTSS lo+120(FP), %s", low)
+	w.op("VBROADCASTSS hi+124(FP), %s", high)
 	for i := range rows {
 		for v := range vecs {
-			w.op("VADDPS %d(BX), %s, %s", v*w.width, w.v(acc(i, v)), w.v(acc(i, v)))
-		}
-		if i+1 < rows {
-			w.op("ADDQ DX, BX")
+			x := w.v(acc(i, v))
+			w.op("VMAXPS %s, %s, %s", x, low, x)
+			w.op("VMINPS %s, %s, %s", x, high, x)
 		}
 	}
 	w.label(store)
 	for i := range rows {
 		for v := range vecs {
-			w.op("VMOVUPS %s, %d(DI)", w.v(acc(i, v)), v*w.width)
+			to := fmt.Sprintf("%d(DI)", v*w.width)
+			switch {
+			case v+1 < vecs:
+				w.op("VMOVUPS %s, %s", w.v(acc(i, v)), to)
+			case w.reg == "Z":
+				w.op("VMOVUPS %s, K1, %s", w.v(acc(i, v)), to)
+			default:
+				w.op("VMASKMOVPS %s, %s, %s", w.v(acc(i, v)), mask, to)
+			}
 		}
 		if i+1 < rows {
 			w.op("ADDQ DX, DI")

@@ -53,18 +53,25 @@ func (w *writer) zero(i int) {
 }
 
 // function starts a function whose arguments are words, or float32 where the name is in upper case. It loads the words
-// into the registers in turn, and spreads the numbers over the last vector registers, the first over number 15.
+// into the registers in turn, as long as there are any, and spreads the numbers over the last vector registers, the
+// first over number 15. A name that ends in :4 is a number that stays where it is.
 func (w *writer) function(name, args string, regs ...string) {
 	size, vec := 0, 15
 	var code []string
 	for _, a := range strings.Fields(args) {
 		n := 8
-		if a == strings.ToUpper(a) {
+		if strings.HasSuffix(a, ":4") {
+			n = 4
+		} else if a == strings.ToUpper(a) {
 			n = 4
 			code = append(code, fmt.Sprintf("VBROADCASTSS %s+%d(FP), %s", strings.ToLower(a), size, w.v(vec)))
 			vec--
 		} else {
 			size = (size + 7) &^ 7
+			if len(regs) == 0 {
+				size += n
+				continue
+			}
 			code = append(code, fmt.Sprintf("MOVQ %s+%d(FP), %s", a, size, regs[0]))
 			regs = regs[1:]
 		}
