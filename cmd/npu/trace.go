@@ -132,32 +132,3 @@ func (w *untilDone) Write(p []byte) (int, error) {
 	}
 	return w.Writer.Write(p)
 }
-
-type traceCheckOptions struct {
-	*app
-	traceInput
-}
-
-func newTraceCheckCmd(a *app) *cobra.Command {
-	o := &traceCheckOptions{app: a}
-	c := &cobra.Command{
-		Use:   "check FILE|DIR...",
-		Short: "Say whether a trace contradicts itself",
-		Long:  "Looks for tasks that end before they start or overlap within their stream, waits that no record released, and ids that name nothing.",
-		Example: `  npu trace check run.npt
-  npu trace check run.npt && npu trace stats run.npt`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			name := strings.Join(args, ", ")
-			return o.read(c.Context(), args, func(t *trace.Trace) error {
-				if err := t.Check(); err != nil {
-					return problem.Damagedf("%s: %w", name, err)
-				}
-				_, err := fmt.Fprintf(a.out, "%s: %d tasks and %d host calls, all consistent\n", name, t.Tasks.Len(), t.Spans.Len())
-				return err
-			})
-		},
-	}
-	o.flags(c)
-	return c
-}

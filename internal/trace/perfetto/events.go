@@ -164,14 +164,14 @@ func (c *writer) span(i int) {
 	lane := c.lanes.Span(i)
 	c.start(s.Start, typeBegin, c.laneTrack(lane))
 	c.category(catHost)
-	c.name(s.Name, "call")
+	c.name(s.Name, "call", wordCall)
 	if s.Task != trace.NoTask {
 		c.number(keyDevice, int64(s.Device))
 		c.number(keyStream, int64(s.Stream))
 		c.number(keyTask, int64(s.Task))
 	}
 	c.some(keyCode, int64(s.Code))
-	if row := c.arrows.Submits[i]; row >= 0 {
+	if row := c.arrows.Submits[i]; row >= 0 && c.follows(int(row), i) {
 		c.arrow(eventFlows, submitID(int(row)))
 	}
 	c.finish()
@@ -187,12 +187,28 @@ func (c *writer) opened(start, end int64, lane, row int) {
 	c.ends.push(open{end, int32(lane), int32(row)})
 }
 
+// end ends a slice. Viewers draw an arrow from the slice that began first to the one that began later, so a wait that
+// began before its record ends with an instant that the arrow points at.
 func (c *writer) end(at int64, lane, row int) {
+	released := row >= 0 && c.arrows.Records[row] >= 0
+	if released && c.t.Tasks.Start.At(int(c.arrows.Records[row])) > c.t.Tasks.Start.At(row) {
+		c.start(at, typeInstant, c.laneTrack(lane))
+		c.category(catFlow)
+		c.name(0, "released", wordReleased)
+		c.arrow(eventFlowsEnd, releaseID(row))
+		c.finish()
+		released = false
+	}
 	c.start(at, typeEnd, c.laneTrack(lane))
-	if row >= 0 && c.arrows.Records[row] >= 0 {
+	if released {
 		c.arrow(eventFlowsEnd, releaseID(row))
 	}
 	c.finish()
+}
+
+// follows says whether a task starts no earlier than the call that submitted it; it may where two clocks were joined.
+func (c *writer) follows(row, span int) bool {
+	return c.t.Tasks.Start.At(row) >= c.t.Spans.At(span).Start
 }
 
 func (c *writer) counter(v *trace.Counter) {
@@ -215,7 +231,7 @@ func (c *writer) task(i int) {
 	for _, r := range c.arrows.Released(i) {
 		c.arrow(eventFlows, releaseID(int(r.Wait)))
 	}
-	if c.arrows.Callers[i] >= 0 {
+	if span := c.arrows.Callers[i]; span >= 0 && c.follows(i, int(span)) {
 		c.arrow(eventFlowsEnd, submitID(i))
 	}
 	c.finish()

@@ -29,9 +29,10 @@ const (
 	trackProcess      = 3
 	trackParent       = 5
 	trackCounter      = 8
-	trackOrdering     = 11
 	trackRank         = 12
-	orderExplicit     = 3
+	trackProcesses    = 19 // process_ordering, of the root track
+	rootTrack         = 0
+	orderExplicit     = 1
 	processPID        = 1
 	processName       = 6
 	counterUnitName   = 6
@@ -45,6 +46,7 @@ const (
 	eventFlowsEnd     = 48 // terminating_flow_ids
 	typeBegin         = 1
 	typeEnd           = 2
+	typeInstant       = 3
 	typeCounter       = 4
 
 	annotationNameIID   = 1

@@ -11,9 +11,10 @@ const (
 	catTask = iota + 1
 	catEngine
 	catHost
+	catFlow
 )
 
-var categories = [...]string{catTask: "task", catEngine: "engine", catHost: "host"}
+var categories = [...]string{catTask: "task", catEngine: "engine", catHost: "host", catFlow: "flow"}
 
 // Names of debug annotations, as in package chrome.
 const (
@@ -71,13 +72,14 @@ func (c *writer) word(id trace.StringID, other string, others uint64) (uint64, s
 }
 
 const (
-	wordDir  = 512 // kinds are below
-	wordCall = 1024
-	words    = 1025
+	wordDir      = 512 // kinds are below
+	wordCall     = 1024
+	wordReleased = 1025
+	words        = 1026
 )
 
-func (c *writer) name(id trace.StringID, empty string) {
-	iid, s := c.word(id, empty, wordCall)
+func (c *writer) name(id trace.StringID, other string, others uint64) {
+	iid, s := c.word(id, other, others)
 	c.use(&c.labels, iid, s)
 	c.event = number(c.event, eventNameIID, iid)
 }

@@ -151,8 +151,9 @@ func (c *writer) track(b []byte) {
 	c.put()
 }
 
-// tracks describes processes and lanes, and the tracks of counters.
+// tracks describes processes and lanes, and the tracks of counters. What holds for all processes the root track says.
 func (c *writer) tracks() {
+	c.track(number(number(nil, trackUUID, rootTrack), trackProcesses, orderExplicit))
 	named := map[int]bool{}
 	for i := range c.lanes.Lanes {
 		l := &c.lanes.Lanes[i]
@@ -193,6 +194,5 @@ func (c *writer) process(pid int, named map[int]bool) {
 	}
 	b := number(nil, trackUUID, c.processTrack(pid))
 	b = field(b, trackProcess, text(number(nil, processPID, uint64(pid)), processName, name))
-	b = number(b, trackOrdering, orderExplicit)
 	c.track(number(b, trackRank, uint64(pid)))
 }

@@ -17,9 +17,9 @@ import (
 )
 
 // message is the fields of a protobuf message by number.
-type message map[protowire.Number][]value
+type message map[protowire.Number][]datum
 
-type value struct {
+type datum struct {
 	n uint64
 	b []byte
 }
@@ -33,7 +33,7 @@ func parse(t *testing.T, b []byte) message {
 			t.Fatalf("bad tag in %x", b)
 		}
 		b = b[n:]
-		var v value
+		var v datum
 		switch kind {
 		case protowire.VarintType:
 			v.n, n = protowire.ConsumeVarint(b)
@@ -84,7 +84,7 @@ func view(t *testing.T, b []byte) seen {
 		start uint64
 	}
 	stacks := map[uint64][]slice{}
-	from := map[uint64]string{}
+	from := map[uint64]slice{}
 	now, cleared := uint64(0), false
 	for _, p := range parse(t, b)[1] {
 		m := parse(t, p.b)
@@ -104,6 +104,9 @@ func view(t *testing.T, b []byte) seen {
 		}
 		if len(m[60]) > 0 {
 			d := parse(t, m[60][0].b)
+			if d.num(1) == 0 { // the root orders processes
+				continue
+			}
 			name := d.text(2)
 			if len(d[3]) > 0 {
 				name = parse(t, d[3][0].b).text(6)
@@ -137,7 +140,7 @@ func view(t *testing.T, b []byte) seen {
 		if v.tracks[track] == "" {
 			t.Fatalf("an event on track %d, which is not described", track)
 		}
-		var top string
+		var top slice
 		switch e.num(9) {
 		case 1:
 			s := slice{fmt.Sprint(v.tracks[track], ": ", names[1][e.num(3)], " ", names[2][e.num(10)]), now}
@@ -153,29 +156,33 @@ func view(t *testing.T, b []byte) seen {
 				t.Fatalf("%s begins within %s", s.label, stacks[track][0].label)
 			}
 			stacks[track] = append(stacks[track], s)
-			top = s.label
+			top = s
 		case 2:
 			n := len(stacks[track]) - 1
 			if n < 0 {
 				t.Fatalf("an end without begin on %s", v.tracks[track])
 			}
 			s := stacks[track][n]
-			stacks[track], top = stacks[track][:n], s.label
+			stacks[track], top = stacks[track][:n], s
 			v.slices = append(v.slices, fmt.Sprint(s.label, " @", s.start, "-", now))
+		case 3: // an arrow points at the slice that it stands in, at its own time
+			if n := len(stacks[track]) - 1; n >= 0 {
+				top = slice{stacks[track][n].label, now}
+			}
 		case 4:
 			v.counters = append(v.counters, fmt.Sprint(v.tracks[track], " ", now, " ", math.Float64frombits(e.num(44))))
 		}
 		for _, f := range e[47] {
-			if from[f.n] != "" {
+			if from[f.n].label != "" {
 				t.Fatalf("arrow %d starts twice", f.n)
 			}
 			from[f.n] = top
 		}
 		for _, f := range e[48] {
-			if from[f.n] == "" {
-				t.Fatalf("arrow %d to %s ends before it starts", f.n, top)
+			if from[f.n].label == "" || from[f.n].start > top.start { // viewers turn the latter round
+				t.Fatalf("arrow %d to %s ends before it starts", f.n, top.label)
 			}
-			v.arrows = append(v.arrows, from[f.n]+" -> "+top)
+			v.arrows = append(v.arrows, from[f.n].label+" -> "+top.label)
 			delete(from, f.n)
 		}
 	}
@@ -200,6 +207,9 @@ func written(t *testing.T, tr *trace.Trace) seen {
 	}
 	if Write(&again, tr); !bytes.Equal(b.Bytes(), again.Bytes()) {
 		t.Fatal("written twice, the bytes differ")
+	}
+	if sum, err := Check(bytes.NewReader(b.Bytes())); err != nil || sum.Problems != 0 {
+		t.Fatalf("%v, %+v", err, sum)
 	}
 	return view(t, b.Bytes())
 }
