@@ -18,17 +18,12 @@ func (t *Trace) Submissions() []int32 {
 		return out
 	}
 	streams := t.submitted()
-	var key streamKey
-	var s *submittedTasks
 	for i, c := range t.Spans.All() {
 		out[i] = -1
 		if c.Task == NoTask {
 			continue
 		}
-		if k := (streamKey{c.Device, c.Stream}); s == nil || k != key {
-			key, s = k, streams[k]
-		}
-		if s != nil {
+		if s := streams.of(streamKey{c.Device, c.Stream}, false); s != nil {
 			out[i] = s.find(&t.Tasks, c)
 		}
 	}
@@ -41,25 +36,44 @@ type submittedTasks struct {
 	next int // behind the last one that was found
 }
 
+// submittedStreams is the tasks of all streams. A trace has few, and they come again and again.
+type submittedStreams struct {
+	all    map[streamKey]*submittedTasks
+	recent [64]struct {
+		key streamKey
+		s   *submittedTasks
+	}
+}
+
+// of is the tasks of a stream; nil when there are none yet and it is not to be made.
+func (u *submittedStreams) of(k streamKey, make bool) *submittedTasks {
+	r := &u.recent[(k.stream+uint32(k.device)*7)%uint32(len(u.recent))]
+	if r.s != nil && r.key == k {
+		return r.s
+	}
+	s := u.all[k]
+	if s == nil {
+		if !make {
+			return nil
+		}
+		s = &submittedTasks{}
+		u.all[k] = s
+	}
+	r.key, r.s = k, s
+	return s
+}
+
 // submitted lists the tasks of each stream.
-func (t *Trace) submitted() map[streamKey]*submittedTasks {
-	streams := map[streamKey]*submittedTasks{}
-	var key streamKey
-	var s *submittedTasks
+func (t *Trace) submitted() *submittedStreams {
+	streams := &submittedStreams{all: map[streamKey]*submittedTasks{}}
 	for i := range t.Tasks.Len() {
 		if t.Tasks.Thread.At(i) == 0 {
 			continue
 		}
-		if k := (streamKey{t.Tasks.Device.At(i), t.Tasks.Stream.At(i)}); s == nil || k != key {
-			key = k
-			if s = streams[k]; s == nil {
-				s = &submittedTasks{}
-				streams[k] = s
-			}
-		}
+		s := streams.of(streamKey{t.Tasks.Device.At(i), t.Tasks.Stream.At(i)}, true)
 		s.rows = append(s.rows, int32(i))
 	}
-	for _, s := range streams {
+	for _, s := range streams.all {
 		compare := func(a, b int32) int { return t.compareSubmits(int(a), int(b)) }
 		if !slices.IsSortedFunc(s.rows, compare) {
 			slices.SortStableFunc(s.rows, compare)

@@ -7,7 +7,7 @@ package chrome
 import (
 	"fmt"
 	"io"
-	"strconv"
+	"sync"
 
 	"npu/internal/trace"
 	"npu/internal/trace/flow"
@@ -20,6 +20,7 @@ const (
 	catTask   = "task"
 	catEngine = "engine"
 	catHost   = "host"
+	catFlow   = "flow"
 )
 
 const (
@@ -31,9 +32,12 @@ const (
 // hold Unix times to the nanosecond.
 const rebase = 1e15
 
-// Write writes t as one JSON object. The bytes depend on t alone.
+// Write writes t as one JSON object. The bytes depend on t alone. It uses all processors.
 func Write(w io.Writer, t *trace.Trace) error {
-	c := &writer{w: w, t: t, lanes: lanes.New(t), arrows: flow.New(t), b: make([]byte, 0, flushAt+4096)}
+	c := &writer{w: w, t: t, b: make([]byte, 0, flushAt+4096)}
+	var arrows sync.WaitGroup
+	arrows.Go(func() { c.arrows = flow.New(t) })
+	c.lanes = lanes.New(t)
 	c.quoted = make([][]byte, len(t.Strings))
 	for i, s := range t.Strings {
 		c.quoted[i] = appendQuoted(nil, s)
@@ -47,8 +51,8 @@ func Write(w io.Writer, t *trace.Trace) error {
 	c.newHeads()
 	c.head()
 	c.metadata()
-	c.spans()
-	c.tasks()
+	arrows.Wait()
+	c.rows()
 	c.counters()
 	c.text("\n]}\n")
 	c.flush()
@@ -73,9 +77,50 @@ type writer struct {
 	err    error
 }
 
+// rows writes calls and tasks.
+func (c *writer) rows() {
+	r := newRounds(c)
+	spans := c.t.Spans.Len()
+	for from := 0; from < spans && c.err == nil; from += chunkRows {
+		to := min(from+chunkRows, spans)
+		r.start(r.form(), func(f *form) { f.spans(from, to) })
+	}
+	// Tasks come by start; those of one time in the order that arrows need.
+	s := flow.NewSequence(c.arrows, len(c.lanes.Lanes), c.lanes.Stream)
+	n := c.t.Tasks.Len()
+	for from := 0; from < n && c.err == nil; {
+		f := r.form()
+		for from < n && len(f.rows) < chunkRows {
+			to := from + 1
+			for to < n && c.t.Tasks.Start.At(to) == c.t.Tasks.Start.At(from) {
+				to++
+			}
+			f.rows = append(f.rows, s.Next(from, to)...)
+			from = to
+		}
+		r.start(f, (*form).tasks)
+	}
+	r.finish()
+}
+
+// events writes events that were formatted elsewhere, each with a comma before it.
+func (c *writer) events(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	if !c.some {
+		b = b[len(",\n"):]
+		c.some = true
+	}
+	c.flush()
+	if c.err == nil {
+		_, c.err = c.w.Write(b)
+	}
+}
+
 func (c *writer) text(s string) { c.b = append(c.b, s...) }
 
-func (c *writer) number(v int64) { c.b = strconv.AppendInt(c.b, v, 10) }
+func (c *writer) number(v int64) { c.b = appendInt(c.b, v) }
 
 func (c *writer) flush() {
 	if c.err == nil {
@@ -177,20 +222,3 @@ func pidOf(l *lanes.Lane) int {
 }
 
 func tid(lane int) int { return lane + 1 }
-
-// at writes a time in microseconds.
-func (c *writer) at(key string, ns int64) {
-	c.text(key)
-	c.b = appendMicros(c.b, ns)
-}
-
-// appendMicros writes ns as microseconds with three decimals.
-func appendMicros(b []byte, ns int64) []byte {
-	u := uint64(ns)
-	if ns < 0 {
-		b, u = append(b, '-'), -u
-	}
-	b = strconv.AppendUint(b, u/1000, 10)
-	f := u % 1000
-	return append(b, '.', byte('0'+f/100), byte('0'+f/10%10), byte('0'+f%10))
-}

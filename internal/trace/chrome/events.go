@@ -6,11 +6,10 @@ import (
 	"strconv"
 
 	"npu/internal/trace"
-	"npu/internal/trace/flow"
 )
 
 // heads is the first bytes of the events of one lane, which are the same each time: made once.
-type heads struct{ task, engine, host, submits, submitted, releases, released []byte }
+type heads struct{ task, engine, host, submits, submitted, releases, released, instant []byte }
 
 // newHeads makes the heads of all lanes.
 func (c *writer) newHeads() {
@@ -22,198 +21,194 @@ func (c *writer) newHeads() {
 		}
 		c.heads[i] = heads{
 			task: head("X", catTask, `,"ts":`), engine: head("X", catEngine, `,"ts":`), host: head("X", catHost, `,"ts":`),
-			submits: head("s", "flow", `,"name":"submit","id":`), submitted: head("f", "flow", `,"name":"submit","id":`),
-			releases: head("s", "flow", `,"name":"release","id":`), released: head("f", "flow", `,"name":"release","id":`),
+			submits: head("s", catFlow, `,"name":"submit","id":`), submitted: head("f", catFlow, `,"name":"submit","id":`),
+			releases: head("s", catFlow, `,"name":"release","id":`), released: head("f", catFlow, `,"name":"release","id":`),
+			instant: head("i", catFlow, `,"name":"released","s":"t","ts":`),
 		}
 	}
 }
 
-// start writes the head of an event; the first of the file has no comma before it.
-func (c *writer) start(head []byte) {
-	if len(c.b) >= flushAt {
-		c.flush()
-	}
-	if !c.some {
-		head = head[len(",\n"):]
-		c.some = true
-	}
-	c.b = append(c.b, head...)
+// form formats rows, each event with a comma before it. It changes nothing of the writer that it belongs to.
+type form struct {
+	*writer
+	rows   []int32 // of tasks to format
+	b      []byte
+	labels [64]label
 }
 
-// slice starts a complete event; the caller writes its args and closes it.
-func (c *writer) slice(head []byte, start, end int64) {
-	c.start(head)
-	c.b = appendMicros(c.b, start-c.base)
-	c.at(`,"dur":`, max(end-start, 0))
-}
+func newForm(c *writer) *form { return &form{writer: c} }
 
-// arrow writes one end of an arrow, to the slice that was last written on the lane.
-func (c *writer) arrow(head []byte, id, at int64, to bool) {
-	c.start(head)
-	c.number(id)
-	c.at(`,"ts":`, at-c.base)
-	if to {
-		c.text(`,"bp":"e"}`)
-		return
-	}
-	c.text("}")
+// label is the text that tasks of one name, operator type and kind have in common: made once while they follow each other.
+type label struct {
+	known    bool
+	name, op trace.StringID
+	kind     trace.Kind
+	named    int    // of text: where the args begin
+	text     []byte // name and first args
 }
 
 // Arrows are numbered by the task that they point at, two a task.
 func submitID(row int) int64  { return int64(row)*2 + 1 }
 func releaseID(row int) int64 { return int64(row)*2 + 2 }
 
-func (c *writer) spans() {
-	for i, s := range c.t.Spans.All() {
-		lane := c.lanes.Span(i)
-		c.slice(c.heads[lane].host, s.Start, s.End)
-		c.text(`,"name":`)
-		c.name(s.Name, "call")
-		c.text(`,"args":{`)
+// appendSlice starts a complete event; the caller writes its args and closes it.
+func (f *form) appendSlice(b, head []byte, start, end int64) []byte {
+	b = appendMicros(append(b, head...), start-f.base)
+	return appendMicros(append(b, `,"dur":`...), max(end-start, 0))
+}
+
+// appendArrow writes one end of an arrow, to the slice that was last written on the lane.
+func (f *form) appendArrow(b, head []byte, id, at int64, to bool) []byte {
+	b = appendMicros(append(appendInt(append(b, head...), id), `,"ts":`...), at-f.base)
+	if to {
+		return append(b, `,"bp":"e"}`...)
+	}
+	return append(b, '}')
+}
+
+func (f *form) spans(from, to int) {
+	b := f.b
+	for i := from; i < to; i++ {
+		s := f.t.Spans.At(i)
+		head := &f.heads[f.lanes.Span(i)]
+		b = f.appendSlice(b, head.host, s.Start, s.End)
+		b = f.appendName(append(b, `,"name":`...), s.Name, "call")
+		b = append(b, `,"args":{`...)
 		if s.Task != trace.NoTask {
-			c.text(`"device":`)
-			c.number(int64(s.Device))
-			c.text(`,"stream":`)
-			c.number(int64(s.Stream))
-			c.text(`,"task":`)
-			c.number(int64(s.Task))
+			b = appendUint(append(b, `"device":`...), uint64(s.Device))
+			b = appendUint(append(b, `,"stream":`...), uint64(s.Stream))
+			b = appendUint(append(b, `,"task":`...), uint64(s.Task))
 		}
 		if s.Code != 0 {
 			if s.Task != trace.NoTask {
-				c.text(",")
+				b = append(b, ',')
 			}
-			c.text(`"code":`)
-			c.number(int64(s.Code))
+			b = appendUint(append(b, `"code":`...), uint64(s.Code))
 		}
-		c.text("}}")
-		if row := c.arrows.Submits[i]; row >= 0 {
-			c.arrow(c.heads[lane].submits, submitID(int(row)), s.Start, false)
+		b = append(b, '}', '}')
+		if row := f.arrows.Submits[i]; row >= 0 {
+			b = f.appendArrow(b, head.submits, submitID(int(row)), s.Start, false)
 		}
+	}
+	f.b = b
+}
+
+func (f *form) tasks() {
+	for _, row := range f.rows {
+		k := f.t.Tasks.At(int(row))
+		f.task(int(row), &k)
 	}
 }
 
-// tasks writes the tasks by start; those of one time in the order that arrows need.
-func (c *writer) tasks() {
-	s := flow.NewSequence(c.arrows, len(c.lanes.Lanes), c.lanes.Stream)
-	n := c.t.Tasks.Len()
-	for from := 0; from < n; {
-		to := from + 1
-		for to < n && c.t.Tasks.Start.At(to) == c.t.Tasks.Start.At(from) {
-			to++
-		}
-		for _, row := range s.Next(from, to) {
-			k := c.t.Tasks.At(int(row))
-			c.task(int(row), &k)
-		}
-		from = to
+func (f *form) task(i int, k *trace.Task) {
+	head := &f.heads[f.lanes.Stream(i)]
+	b := append(f.b, head.task...)
+	times := len(b)
+	b = appendMicros(b, k.Start-f.base)
+	b = appendMicros(append(b, `,"dur":`...), max(k.End-k.Start, 0))
+	timesEnd := len(b)
+	l := f.label(k)
+	b = f.appendArgs(append(b, l.text...), k)
+	if span := f.arrows.Callers[i]; span >= 0 {
+		b = f.appendArrow(b, head.submitted, submitID(i), max(k.Start, f.t.Spans.At(int(span)).Start), true)
 	}
+	if r := f.arrows.Records[i]; r >= 0 && f.t.Tasks.Start.At(int(r)) <= k.Start {
+		b = f.appendArrow(b, head.released, releaseID(i), k.Start, true)
+	}
+	switch k.Kind {
+	case trace.EventRecord, trace.NotifyRecord, trace.ValueWrite: // most tasks are no records
+		b = f.appendReleases(b, head, i, k.Start)
+	}
+	if e := f.lanes.Engine(i); e >= 0 {
+		b = append(append(b, f.heads[e].engine...), b[times:timesEnd]...)
+		b = append(append(b, l.text[:l.named]...), `,"args":{"stream":`...)
+		b = appendUint(b, uint64(k.Stream))
+		b = appendUint(append(b, `,"task":`...), uint64(k.Task))
+		b = append(b, '}', '}')
+	}
+	f.b = b
 }
 
-func (c *writer) task(i int, k *trace.Task) {
-	head := &c.heads[c.lanes.Stream(i)]
-	c.slice(head.task, k.Start, k.End)
-	c.label(k)
-	c.args(k)
-	if span := c.arrows.Callers[i]; span >= 0 {
-		c.arrow(head.submitted, submitID(i), max(k.Start, c.t.Spans.At(int(span)).Start), true)
-	}
-	if r := c.arrows.Records[i]; r >= 0 && c.t.Tasks.Start.At(int(r)) <= k.Start {
-		c.arrow(head.released, releaseID(i), k.Start, true)
-	}
-	for _, r := range c.released(i, k.Kind) {
-		c.arrow(head.releases, releaseID(int(r.Wait)), k.Start, false)
-		// A wait that began before the record was written already.
-		if c.t.Tasks.Start.At(int(r.Wait)) < k.Start {
-			c.arrow(c.heads[c.lanes.Stream(int(r.Wait))].released, releaseID(int(r.Wait)), k.Start, true)
+// appendReleases writes the arrows to the waits that a record released. A wait that began before the record was written
+// already; viewers draw an arrow from the slice that began first to the one that began later, so it gets an instant to point at.
+func (f *form) appendReleases(b []byte, head *heads, record int, at int64) []byte {
+	for _, r := range f.arrows.Released(record) {
+		b = f.appendArrow(b, head.releases, releaseID(int(r.Wait)), at, false)
+		if f.t.Tasks.Start.At(int(r.Wait)) < at {
+			wait := &f.heads[f.lanes.Stream(int(r.Wait))]
+			b = append(appendMicros(append(b, wait.instant...), at-f.base), '}')
+			b = f.appendArrow(b, wait.released, releaseID(int(r.Wait)), at, true)
 		}
 	}
-	if e := c.lanes.Engine(i); e >= 0 {
-		c.slice(c.heads[e].engine, k.Start, k.End)
-		c.label(k)
-		c.text(`,"args":{"stream":`)
-		c.number(int64(k.Stream))
-		c.text(`,"task":`)
-		c.number(int64(k.Task))
-		c.text("}}")
-	}
+	return b
 }
 
-// released is the waits that a task released; most tasks are no records.
-func (c *writer) released(i int, kind trace.Kind) []flow.Release {
-	switch kind {
-	case trace.EventRecord, trace.NotifyRecord, trace.ValueWrite:
-		return c.arrows.Released(i)
+// label is the name of a task and the args that follow from its name, operator type and kind.
+func (f *form) label(k *trace.Task) *label {
+	l := &f.labels[(uint32(k.Name)*5+uint32(k.Op)*3+uint32(k.Kind))%uint32(len(f.labels))]
+	if l.known && l.name == k.Name && l.op == k.Op && l.kind == k.Kind {
+		return l
 	}
-	return nil
-}
-
-func (c *writer) label(k *trace.Task) {
-	c.text(`,"name":`)
+	b := append(l.text[:0], `,"name":`...)
 	if k.Name != 0 {
-		c.name(k.Name, "task")
-		return
+		b = f.appendName(b, k.Name, "task")
+	} else {
+		b = f.appendName(b, k.Op, k.Kind.String())
 	}
-	c.name(k.Op, k.Kind.String())
-}
-
-// name writes a string of the trace, or what stands for it where it is empty.
-func (c *writer) name(id trace.StringID, empty string) {
-	if id == 0 || int(id) >= len(c.quoted) {
-		c.b = appendQuoted(c.b, empty)
-		return
-	}
-	c.b = append(c.b, c.quoted[id]...)
-}
-
-func (c *writer) args(k *trace.Task) {
-	c.text(`,"args":{"kind":"`)
-	c.text(k.Kind.String())
-	c.text(`","task":`)
-	c.number(int64(k.Task))
+	named := len(b)
+	b = append(append(append(b, `,"args":{"kind":"`...), k.Kind.String()...), '"')
 	if k.Op != 0 {
-		c.text(`,"op_type":`)
-		c.name(k.Op, "")
+		b = f.appendName(append(b, `,"op_type":`...), k.Op, "")
 	}
+	*l = label{true, k.Name, k.Op, k.Kind, named, append(b, `,"task":`...)}
+	return l
+}
+
+// appendName writes a string of the trace, or what stands for it where it is empty.
+func (c *writer) appendName(b []byte, id trace.StringID, empty string) []byte {
+	if id == 0 || int(id) >= len(c.quoted) {
+		return appendQuoted(b, empty)
+	}
+	return append(b, c.quoted[id]...)
+}
+
+// appendArgs writes the args of a task from its number on.
+func (f *form) appendArgs(b []byte, k *trace.Task) []byte {
+	b = appendUint(b, uint64(k.Task))
 	if k.Kind == trace.Memcpy {
-		c.text(`,"direction":"`)
-		c.text(k.Dir.String())
-		c.text(`"`)
+		b = append(append(append(b, `,"direction":"`...), k.Dir.String()...), '"')
 	}
-	c.arg(`,"block_dim":`, int64(k.Blocks))
-	c.arg(`,"bytes":`, k.Bytes)
-	c.arg(`,"queued_ns":`, k.Ready-k.Submit)
-	c.arg(`,"engine_wait_ns":`, k.Start-k.Ready)
-	c.arg(`,"event":`, int64(k.Event))
-	c.arg(`,"generation":`, int64(k.Gen))
+	b = appendArg(b, `,"block_dim":`, int64(k.Blocks))
+	b = appendArg(b, `,"bytes":`, k.Bytes)
+	b = appendArg(b, `,"queued_ns":`, k.Ready-k.Submit)
+	b = appendArg(b, `,"engine_wait_ns":`, k.Start-k.Ready)
+	b = appendArg(b, `,"event":`, int64(k.Event))
+	b = appendArg(b, `,"generation":`, int64(k.Gen))
 	if k.Model != 0 {
-		c.arg(`,"model":`, int64(k.Model))
-		c.text(`,"iteration":`)
-		c.number(int64(k.Iter))
+		b = appendArg(b, `,"model":`, int64(k.Model))
+		b = appendUint(append(b, `,"iteration":`...), uint64(k.Iter))
 	}
 	if k.Acct != 0 {
-		c.text(`,"cycles":`)
-		c.number(c.t.Account(k.Acct).Total)
+		b = appendInt(append(b, `,"cycles":`...), f.t.Account(k.Acct).Total)
 	}
 	if k.Flags&trace.FlagPart != 0 {
-		c.text(`,"part":true`)
+		b = append(b, `,"part":true`...)
 	}
 	if k.Flags&trace.FlagNoSubmit != 0 {
-		c.text(`,"submit":"unknown"`)
+		b = append(b, `,"submit":"unknown"`...)
 	}
 	if k.Code != 0 {
-		c.text(`,"code":"0x`)
-		c.b = strconv.AppendUint(c.b, uint64(k.Code), 16)
-		c.text(`"`)
+		b = append(strconv.AppendUint(append(b, `,"code":"0x`...), uint64(k.Code), 16), '"')
 	}
-	c.text("}}")
+	return append(b, '}', '}')
 }
 
-// arg writes a number that is worth showing.
-func (c *writer) arg(key string, v int64) {
-	if v != 0 {
-		c.text(key)
-		c.number(v)
+// appendArg writes a number that is worth showing.
+func appendArg(b []byte, key string, v int64) []byte {
+	if v == 0 {
+		return b
 	}
+	return appendInt(append(b, key...), v)
 }
 
 func (c *writer) counters() {
@@ -222,9 +217,8 @@ func (c *writer) counters() {
 			continue // JSON has no such number
 		}
 		c.event("C", devicePid+int(v.Device), 0)
-		c.at(`,"ts":`, v.Time-c.base)
-		c.text(`,"name":`)
-		c.name(v.Name, "counter")
+		c.b = appendMicros(append(c.b, `,"ts":`...), v.Time-c.base)
+		c.b = c.appendName(append(c.b, `,"name":`...), v.Name, "counter")
 		c.text(`,"args":{"value":`)
 		c.b = strconv.AppendFloat(c.b, v.Value, 'f', -1, 64)
 		c.text("}}")

@@ -5,6 +5,7 @@ package flow
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"npu/internal/trace"
 )
@@ -22,14 +23,28 @@ type Arrows struct {
 // Release is an arrow from the row of a record to that of a wait.
 type Release struct{ Record, Wait int32 }
 
-// New finds the arrows of t.
+// New finds the arrows of t: those of calls beside those of records.
 func New(t *trace.Trace) *Arrows {
-	a := &Arrows{t: t, Submits: t.Submissions()}
-	n := t.Tasks.Len()
-	a.Callers, a.Records = make([]int32, n), make([]int32, n)
-	for i := range n {
-		a.Callers[i], a.Records[i] = -1, -1
+	a := &Arrows{t: t}
+	var calls sync.WaitGroup
+	calls.Go(a.calls)
+	a.waits()
+	calls.Wait()
+	return a
+}
+
+// none is n rows without an arrow.
+func none(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = -1
 	}
+	return out
+}
+
+func (a *Arrows) calls() {
+	t := a.t
+	a.Submits, a.Callers = t.Submissions(), none(t.Tasks.Len())
 	for span, row := range a.Submits {
 		// A task before its call happens where two clocks were joined; such an arrow would point backwards.
 		if row >= 0 && (a.Callers[row] >= 0 || t.Tasks.End.At(int(row)) < t.Spans.At(span).Start) {
@@ -38,8 +53,13 @@ func New(t *trace.Trace) *Arrows {
 			a.Callers[row] = int32(span)
 		}
 	}
+}
+
+func (a *Arrows) waits() {
+	t := a.t
+	a.Records = none(t.Tasks.Len())
 	w := t.Waits()
-	for i := range n {
+	for i := range a.Records {
 		if record, ok := w.Record(i); ok && t.Tasks.Start.At(record) <= t.Tasks.End.At(i) {
 			a.Records[i] = int32(record)
 			a.releases = append(a.releases, Release{int32(record), int32(i)})
@@ -48,7 +68,6 @@ func New(t *trace.Trace) *Arrows {
 	slices.SortFunc(a.releases, func(x, y Release) int {
 		return cmp.Or(cmp.Compare(x.Record, y.Record), cmp.Compare(x.Wait, y.Wait))
 	})
-	return a
 }
 
 // Released is the waits that the record in row released.
