@@ -50,7 +50,8 @@ in JSON) through the device's pool and through PyTorch's caching policy, and pri
 pool when most of it is in use.
 
 model FILE... measures whole inferences of models: the inputs copied to the device, one execution, the outputs copied
-back. Loading and packing of weights are off the clock. --threads, --shape, --input and --seed are those of npu run.`,
+back. Loading and packing of weights are off the clock. New pages (on Linux) are pages of memory that an inference touches
+for the first time. --threads, --shape, --input and --seed are those of npu run.`,
 		Example: `  npu bench launch
   npu bench all --count 10 --format bench > old.txt
   npu bench all --count 10 --compare old.txt

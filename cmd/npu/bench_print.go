@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"npu/internal/bench"
 )
@@ -26,7 +28,11 @@ func (s *streams) number(v float64) string {
 
 // benchTable prints the results and how many goals are met.
 func (s *streams) benchTable(list []bench.Result) error {
+	pages := slices.ContainsFunc(list, func(r bench.Result) bool { return r.Pages })
 	head := "ns/op\t±\tallocs/op\tB/op\tdevice ns/op\trate\tratio\tgoal\tname"
+	if pages { // of models alone
+		head = strings.Replace(head, "B/op", "B/op\tnew pages/op", 1)
+	}
 	goals, met := 0, 0
 	err := s.table(head, func(row func(cells ...any)) {
 		for _, r := range list {
@@ -46,7 +52,11 @@ func (s *streams) benchTable(list []bench.Result) error {
 					goal = r.Verdict.Text + " met"
 				}
 			}
-			row(s.number(r.NsPerOp), fmt.Sprintf("%.0f%%", 100*r.Spread), s.number(tidy(r.AllocsPerOp)), s.number(tidy(r.BytesPerOp)), device, rate(r), ratio, goal, r.Name)
+			cells := []any{s.number(r.NsPerOp), fmt.Sprintf("%.0f%%", 100*r.Spread), s.number(tidy(r.AllocsPerOp)), s.number(tidy(r.BytesPerOp))}
+			if pages {
+				cells = append(cells, s.number(tidy(r.Metrics[bench.MetricPages])))
+			}
+			row(append(cells, device, rate(r), ratio, goal, r.Name)...)
 		}
 	})
 	if err == nil && goals > 0 {

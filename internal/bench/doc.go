@@ -40,6 +40,7 @@ type Spec struct {
 	About string // what one operation is
 	Goal  Goal
 	Bytes int64  // moved by an operation, 0 for none
+	Pages bool   // new pages of memory are counted, see newPages
 	Rate  string // the metric that is operations a second, for instance tasks_per_s; empty for none
 
 	open func(o *Options) (*probe, error)
@@ -60,6 +61,7 @@ type Sample struct {
 	Ns       float64 // wall time of one
 	Allocs   float64
 	Bytes    float64
+	Pages    float64 // new ones; 0 where they are not counted
 	DeviceNs float64 // simulated time of one; NaN where no device takes part
 	Formula  float64 // what DeviceNs should be by a formula; 0 without one
 }

@@ -19,6 +19,9 @@ const deviceUnit = "device-ns/op"
 // formulaUnit is that of the time which a formula gives for it.
 const formulaUnit = "formula-ns/op"
 
+// pagesUnit is that of new pages.
+const pagesUnit = "new-pages/op"
+
 // Condition is a fact that a run's figures depend on.
 type Condition struct{ Key, Value string }
 
@@ -48,6 +51,9 @@ func WriteGo(w io.Writer, list []Series, conditions []Condition) error {
 			}
 			if x.Formula > 0 {
 				r.Values = append(r.Values, benchfmt.Value{Value: x.Formula, Unit: formulaUnit})
+			}
+			if s.Pages {
+				r.Values = append(r.Values, benchfmt.Value{Value: x.Pages, Unit: pagesUnit})
 			}
 			if s.Bytes > 0 {
 				r.Values = append(r.Values, benchfmt.Value{Value: 1e3 * float64(s.Bytes) / x.Ns, Unit: "MB/s"})
@@ -134,6 +140,8 @@ func fromGo(r *benchfmt.Result) (s Sample, ok bool) {
 			s.Bytes = value
 		case "allocs/op":
 			s.Allocs = value
+		case pagesUnit:
+			s.Pages = value
 		case deviceUnit:
 			s.DeviceNs = value
 		case formulaUnit:

@@ -26,15 +26,15 @@ type meter struct {
 
 	counts         bool // this burst counts allocations, its wall time means nothing
 	allocs, bytes  uint64
-	before, beyond runtime.MemStats
+	before, beyond *runtime.MemStats // of bursts that count
 }
 
 // run runs what is on the clock.
 func (m *meter) run(f func() error) error {
 	if m.counts {
-		runtime.ReadMemStats(&m.before)
+		runtime.ReadMemStats(m.before)
 		err := f()
-		runtime.ReadMemStats(&m.beyond)
+		runtime.ReadMemStats(m.beyond)
 		m.allocs += m.beyond.Mallocs - m.before.Mallocs
 		m.bytes += m.beyond.TotalAlloc - m.before.TotalAlloc
 		return err
@@ -72,7 +72,7 @@ func Run(ctx context.Context, f Family, o Options) (list []Series, err error) {
 			if o.Progress != nil {
 				o.Progress((round+1)*len(probes)+i, (o.Count+1)*len(probes), list[i].Name)
 			}
-			s, err := sample(ctx, p, o.Duration, &bursts)
+			s, err := sample(ctx, p, list[i].Pages, o.Duration, &bursts)
 			switch {
 			case ctx.Err() != nil:
 				return nil, ctx.Err()
@@ -87,8 +87,9 @@ func Run(ctx context.Context, f Family, o Options) (list []Series, err error) {
 	return list, nil
 }
 
-// sample runs bursts for about d, three at least, and one more that counts allocations.
-func sample(ctx context.Context, p *probe, d time.Duration, bursts *[]float64) (Sample, error) {
+// sample runs bursts for about d, three at least, and one more that counts allocations; where pages is
+// set, a few more that count new pages.
+func sample(ctx context.Context, p *probe, pages bool, d time.Duration, bursts *[]float64) (Sample, error) {
 	*bursts = (*bursts)[:0]
 	s := Sample{DeviceNs: math.NaN()}
 	var device, ops, wanted int64
@@ -114,12 +115,16 @@ func sample(ctx context.Context, p *probe, d time.Duration, bursts *[]float64) (
 		s.DeviceNs, s.Formula = float64(device)/float64(ops), float64(wanted)/float64(ops)
 	}
 	s.Ns = median(*bursts)
-	m := meter{counts: true}
+	m := meter{counts: true, before: new(runtime.MemStats), beyond: new(runtime.MemStats)}
 	if err := p.burst(&m); err != nil {
 		return s, err
 	}
 	s.Allocs, s.Bytes = float64(m.allocs)/float64(m.ops), float64(m.bytes)/float64(m.ops)
-	return s, nil
+	var err error
+	if pages {
+		s.Pages, err = newPages(p)
+	}
+	return s, err
 }
 
 // median sorts v. It is NaN for none.

@@ -25,8 +25,9 @@ func Models(paths []string, o ModelOptions) Family {
 	f := Family{Name: "model"}
 	for _, p := range paths {
 		f.Specs = append(f.Specs, Spec{
-			Name: "Model/" + modelName(p), About: "an inference of " + p + ": inputs to the device, execution, outputs back",
-			open: func(b *Options) (*probe, error) { return inference(p, o, b) },
+			Name: "Model/" + modelName(p), Pages: countsPages,
+			About: "an inference of " + p + ": inputs to the device, execution, outputs back",
+			open:  func(b *Options) (*probe, error) { return inference(p, o, b) },
 		})
 	}
 	return f

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// MetricPages is the metric of Spec.Pages.
+const MetricPages = "new_pages_per_op"
+
 // Result is a benchmark's figures over all rounds: medians of the samples.
 type Result struct {
 	Name          string             `json:"name"`
@@ -64,6 +67,9 @@ func result(s Series, partner *Series) Result {
 		r.DeviceReason = "no device takes part"
 	} else {
 		r.DeviceNsPerOp = &d
+	}
+	if s.Pages {
+		r.Metrics[MetricPages] = column(func(x Sample) float64 { return x.Pages })
 	}
 	if s.Bytes > 0 {
 		r.Metrics["gb_per_s"] = float64(s.Bytes) / r.NsPerOp

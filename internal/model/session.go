@@ -103,7 +103,7 @@ func (m *Model) prepare(th *runtime.Thread, o LoadOptions) (*Session, error) {
 	s := &Session{m: m, th: th, mode: o.Mode, launch: map[*plan.Step]*launch{}, turns: o.SinkIterations}
 	var err error
 	if s.stream, s.lent = o.Stream, o.Stream != nil; !s.lent {
-		if s.stream, err = th.CreateStream(runtime.StreamConfig{Name: "model"}); err != nil {
+		if s.stream, err = th.CreateStream(runtime.StreamConfig{Name: "model", Flags: runtime.FastLaunch}); err != nil {
 			return nil, err
 		}
 	}

@@ -37,7 +37,7 @@ type StreamFlags uint32
 
 // Stream flags.
 const (
-	FastLaunch    StreamFlags = 1 << iota // resources for submission are reserved at creation
+	FastLaunch    StreamFlags = 1 << iota // resources for submission are reserved at creation, their memory is committed
 	FastSync                              // the host spins while it waits
 	Persistent                            // tasks are kept for a model
 	HugeRing                              // ignored
@@ -132,6 +132,9 @@ func (s *Stream) make(th *Thread, c StreamConfig) Code {
 		return NoStream
 	}
 	s.q = q
+	if s.flags&FastLaunch != 0 {
+		q.Commit()
+	}
 	if !s.hidden {
 		d.public++
 		s.handle = d.rt.handles.add(streamHandle, s)

@@ -180,6 +180,13 @@ func (m *Machine) NewQueue(dev *Device, c QueueConfig) (*Queue, error) {
 	return q, nil
 }
 
+// Commit writes to the memory of the rings, so that no submission meets a page that the process does not have yet. Call it
+// before the first submission.
+func (q *Queue) Commit() {
+	clear(q.ring)
+	clear(q.argMem)
+}
+
 // noQueue is the id that no queue has.
 const noQueue = math.MaxUint16
 
