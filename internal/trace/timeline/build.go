@@ -76,16 +76,43 @@ type opened struct {
 type overlap struct{ computing, communication, alone, free int64 }
 
 // event is the parts of an event that matter; all are text as it stands in the file.
-type event struct{ name, cat, ph, ts, dur, pid, tid, id, args []byte }
+type event struct {
+	name, cat, ph, ts, dur, pid, tid, id, args []byte
+	pairs                                      []pair // of args
+}
+
+type pair struct{ key, value []byte }
+
+// arg is the value of an argument; nil when it is absent.
+func (e *event) arg(key string) []byte {
+	for i := range e.pairs {
+		if string(e.pairs[i].key) == key {
+			return e.pairs[i].value
+		}
+	}
+	return nil
+}
 
 // parse takes the object at the start of b apart and gives the place after it; 0 when b ends before, or holds no JSON.
 func (e *event) parse(b []byte) int {
+	*e = event{pairs: e.pairs[:0]}
 	f := newFields(b)
 	for {
-		key, value, ok := f.next()
+		key, at, ok := f.key()
 		if !ok {
 			return f.end()
 		}
+		end := 0
+		if at < len(b) && b[at] == '{' && string(key) == "args" {
+			end = e.arguments(b, at)
+		} else {
+			end = valueEnd(b, at)
+		}
+		if end <= at {
+			return f.end()
+		}
+		f.at = end
+		value := b[at:end]
 		switch len(key) {
 		case 2:
 			switch string(key) {
@@ -118,6 +145,23 @@ func (e *event) parse(b []byte) int {
 			}
 		}
 	}
+}
+
+// arguments takes the object at a place of b apart, and gives the place after it; not behind the place when b ends before it does.
+func (e *event) arguments(b []byte, at int) int {
+	e.pairs = e.pairs[:0]
+	f := fields{b, at + 1}
+	for {
+		key, value, ok := f.next()
+		if !ok {
+			break
+		}
+		e.pairs = append(e.pairs, pair{key, value})
+	}
+	if n := f.end(); n > 0 {
+		return n
+	}
+	return valueEnd(b, at)
 }
 
 // event takes one event of the second pass.
@@ -201,7 +245,7 @@ func (b *builder) slice(t *track, e *event, start, end int64) {
 			b.ownCall(t, e, start, end)
 			return
 		}
-		if p := t.process; p.name == "" && bytes.Contains(e.args, []byte(`"Task Type"`)) && bytes.Contains(e.args, []byte(`"Task Id"`)) {
+		if p := t.process; p.name == "" && e.arg("Task Type") != nil && e.arg("Task Id") != nil {
 			// The name of the process was lost, but only devices run tasks.
 			p.layer, p.guessed, b.devices = deviceLayer, true, true
 			b.task(t, e, start, end)
@@ -246,12 +290,12 @@ func (b *builder) asynchronous(ph byte, e *event, ts int64) {
 // counter records each series of a counter event.
 func (b *builder) counter(e *event, ts int64) {
 	device := b.track(e.pid, e.tid).process.device
-	unit := counterUnit(e.args)
-	for f := newFields(e.args); e.args != nil; {
-		key, value, ok := f.next()
-		if !ok {
-			return
-		}
+	unit := e.arg(unitKey)
+	if unit != nil {
+		unit = bare(unit)
+	}
+	for i := range e.pairs {
+		key, value := e.pairs[i].key, e.pairs[i].value
 		if unit != nil && string(key) == unitKey {
 			continue
 		}
@@ -280,23 +324,6 @@ func (b *builder) counter(e *event, ts int64) {
 
 // unitKey is the argument that says which accelerator a value is of: it measures nothing.
 const unitKey = "acc_id"
-
-// counterUnit is the value of that argument; nil when there is none.
-func counterUnit(args []byte) []byte {
-	at := bytes.Index(args, []byte(`"acc_id"`))
-	if at < 0 {
-		return nil
-	}
-	for f := newFields(args); ; {
-		key, value, ok := f.next()
-		if !ok {
-			return nil
-		}
-		if string(key) == unitKey {
-			return bare(value)
-		}
-	}
-}
 
 // finish joins calls with tasks and says what was found.
 func (b *builder) finish() {

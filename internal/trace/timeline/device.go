@@ -22,18 +22,15 @@ type taskArgs struct {
 	part, noSubmit        bool
 }
 
-func (b *builder) args(text []byte) taskArgs {
+func (b *builder) args(e *event) taskArgs {
 	a := taskArgs{}
 	number := func(v []byte) int64 {
 		n, _ := whole(v)
 		return n
 	}
-	for f := newFields(text); text != nil; {
-		key, value, ok := f.next()
-		if !ok {
-			break
-		}
-		switch string(key) {
+	for i := range e.pairs {
+		value := e.pairs[i].value
+		switch string(e.pairs[i].key) {
 		case "Task Type", "task type", "kind":
 			a.kind, a.hasKind = bare(value), true
 		case "Physic Stream Id", "Stream Id", "stream id":
@@ -81,16 +78,7 @@ func (b *builder) args(text []byte) taskArgs {
 
 // connection is the id that joins a call with its tasks; 0 for none.
 func (b *builder) connection(e *event) int64 {
-	key := []byte(`"connection_id":`)
-	at := bytes.Index(e.args, key)
-	if at < 0 {
-		return 0
-	}
-	from := at + len(key)
-	for from < len(e.args) && e.args[from] == ' ' {
-		from++
-	}
-	n, _ := whole(e.args[from:valueEnd(e.args, from)])
+	n, _ := whole(e.arg("connection_id"))
 	return n
 }
 
@@ -107,7 +95,7 @@ func (b *builder) task(t *track, e *event, start, end int64) {
 		b.ownTask(t, e, start, end)
 		return
 	}
-	a := b.args(e.args)
+	a := b.args(e)
 	if !a.hasKind {
 		b.step(e, start, end)
 		return
@@ -182,7 +170,7 @@ func (b *builder) step(e *event, start, end int64) {
 
 // collective records a collective operation or a piece of one. The device's streams show the same work.
 func (b *builder) collective(t *track, e *event, start, end int64) {
-	a := b.args(e.args)
+	a := b.args(e)
 	k := trace.Task{Start: start, End: end, Submit: start, Ready: start, Stream: t.stream, Device: t.process.device, Flags: trace.FlagNoSubmit | trace.FlagPart, Name: b.intern(e.name), Kind: trace.Communication, Bytes: max(a.bytes, 0), Task: u32(a.task)}
 	if a.hasKind {
 		if kind, engine := b.words.Kind(plain(a.kind)); kind != trace.Other {

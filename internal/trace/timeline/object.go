@@ -1,6 +1,9 @@
 package timeline
 
 import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -16,30 +19,53 @@ type fields struct {
 
 func newFields(object []byte) fields { return fields{object, 1} }
 
-// next is the next key, without quotes, and its value as text. It ends at the end of the object and at anything that is not
-// JSON.
-func (f *fields) next() (key, value []byte, ok bool) {
+// What ends a number or a word, what stands before keys and before values, and what nests or quotes.
+const (
+	stops = 1 << iota
+	commas
+	colons
+	nests
+)
+
+// classes is what each byte is.
+var classes = [256]uint8{
+	' ': stops | commas | colons, '\n': stops | commas | colons, '\t': stops | commas | colons, '\r': stops | commas | colons,
+	',': stops | commas, ':': colons, '}': stops | nests, ']': stops | nests, '{': nests, '[': nests, '"': nests,
+}
+
+// key is the next key, without quotes, and the place of its value. It ends at the end of the object and at anything that is
+// not JSON. The caller moves f.at behind the value.
+func (f *fields) key() (key []byte, value int, ok bool) {
 	b := f.b
 	i := f.at
-	for i < len(b) && (b[i] == ' ' || b[i] == ',' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+	for i < len(b) && classes[b[i]]&commas != 0 {
 		i++
 	}
 	if i >= len(b) || b[i] != '"' {
-		return nil, nil, false
+		return nil, 0, false
 	}
-	n, ok := text(b[i:])
+	end := textEnd(b, i)
+	if end < 0 {
+		return nil, 0, false
+	}
+	for value = end; value < len(b) && classes[b[value]]&colons != 0; {
+		value++
+	}
+	return b[i+1 : end-1], value, true
+}
+
+// next is the next key, without quotes, and its value as text. It ends where key does, and where no value follows.
+func (f *fields) next() (key, value []byte, ok bool) {
+	key, at, ok := f.key()
 	if !ok {
 		return nil, nil, false
 	}
-	key = b[i+1 : i+n-1]
-	for i += n; i < len(b) && (b[i] == ' ' || b[i] == ':' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r'); i++ {
-	}
-	end := valueEnd(b, i)
-	if end <= i {
+	end := valueEnd(f.b, at)
+	if end <= at {
 		return nil, nil, false
 	}
 	f.at = end
-	return key, b[i:end], true
+	return key, f.b[at:end], true
 }
 
 // end is the place after the object once next found no more; 0 when the object does not end there.
@@ -56,6 +82,45 @@ func (f *fields) end() int {
 	return 0
 }
 
+// Eight bytes at a time: the lowest of those that are zero in x has its highest bit set in zero(x).
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+func zero(x uint64) uint64 { return (x - ones) &^ x & highs }
+
+// textEnd is the place after the string at i; -1 when b ends before it does. Most strings are short: long ones are searched
+// for their end by more than eight bytes at a time.
+func textEnd(b []byte, i int) int {
+	i++
+	for far := i + 64; i+8 <= len(b) && i < far; {
+		w := binary.LittleEndian.Uint64(b[i:])
+		hit := zero(w^ones*'"') | zero(w^ones*'\\')
+		if hit == 0 {
+			i += 8
+			continue
+		}
+		i += bits.TrailingZeros64(hit) / 8
+		if b[i] == '"' {
+			return i + 1
+		}
+		i += 2
+	}
+	for i < len(b) {
+		k := bytes.IndexByte(b[i:], '"')
+		if k < 0 {
+			return -1
+		}
+		slash := bytes.IndexByte(b[i:i+k], '\\')
+		if slash < 0 {
+			return i + k + 1
+		}
+		i += slash + 2
+	}
+	return -1
+}
+
 // valueEnd is the place after the value at i; i when there is none.
 func valueEnd(b []byte, i int) int {
 	if i >= len(b) {
@@ -63,41 +128,43 @@ func valueEnd(b []byte, i int) int {
 	}
 	switch b[i] {
 	case '"':
-		if n, ok := text(b[i:]); ok {
-			return i + n
-		}
-		return i
+		return max(textEnd(b, i), i)
 	case '{', '[':
-		depth := 0
-		for k := i; k < len(b); {
-			switch b[k] {
-			case '"':
-				n, ok := text(b[k:])
-				if !ok {
-					return i
-				}
-				k += n
-				continue
-			case '{', '[':
-				depth++
-			case '}', ']':
-				if depth--; depth == 0 {
-					return k + 1
-				}
-			}
-			k++
-		}
-		return i
+		return max(nestedEnd(b, i), i)
 	}
-	k := i
-	for k < len(b) {
-		switch b[k] {
-		case ',', '}', ']', ' ', '\n', '\r', '\t':
+	for k := i; k < len(b); k++ {
+		if classes[b[k]]&stops != 0 {
 			return k
 		}
-		k++
 	}
 	return i // b ends within the value
+}
+
+// nestedEnd is the place after the object or array at i; -1 when b ends before it does.
+func nestedEnd(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		c := b[i]
+		if classes[c]&nests == 0 {
+			i++
+			continue
+		}
+		switch c {
+		case '"':
+			if i = textEnd(b, i); i < 0 {
+				return -1
+			}
+			continue
+		case '{', '[':
+			depth++
+		default:
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return -1
 }
 
 // bare is a value without the quotes of a string.

@@ -58,7 +58,7 @@ func (b *builder) ownTask(t *track, e *event, start, end int64) {
 	if !bytes.Equal(e.cat, []byte("task")) {
 		return
 	}
-	a := b.args(e.args)
+	a := b.args(e)
 	k := trace.Task{
 		Start: start, End: end, Stream: t.stream, Task: u32(a.task), Device: t.process.device, Blocks: u32(a.blocks), Bytes: max(a.bytes, 0),
 		Event: u32(a.event), Gen: u32(a.gen), Model: u32(a.model), Iter: u32(a.iteration),
@@ -97,13 +97,9 @@ func (b *builder) ownTask(t *track, e *event, start, end int64) {
 // ownCall records a call of a trace that this program wrote.
 func (b *builder) ownCall(t *track, e *event, start, end int64) {
 	s := trace.Span{Start: start, End: end, Name: b.intern(e.name), Thread: t.thread, Task: trace.NoTask}
-	for f := newFields(e.args); e.args != nil; {
-		key, value, ok := f.next()
-		if !ok {
-			break
-		}
-		n, _ := whole(value)
-		switch string(key) {
+	for i := range e.pairs {
+		n, _ := whole(e.pairs[i].value)
+		switch string(e.pairs[i].key) {
 		case "device":
 			s.Device = uint16(u32(n))
 		case "stream":

@@ -128,6 +128,7 @@ func (s *scanner) metadata(take func(e *event)) error {
 	}
 	s.b = append(s.b, make([]byte, 1<<20-len(s.b))...)
 	phase := []byte(`"M"`)
+	var e event
 	for {
 		more := s.fill()
 		window := s.b[s.at:s.end]
@@ -142,7 +143,6 @@ func (s *scanner) metadata(take func(e *event)) error {
 				break
 			}
 			hit += done
-			var e event
 			if n := e.around(window[done:], hit-done); n > 0 && string(e.ph) == "M" {
 				take(&e)
 				done += n
@@ -167,7 +167,6 @@ func (e *event) around(b []byte, hit int) int {
 		if start = bytes.LastIndexByte(b[:start], '{'); start < 0 {
 			return 0
 		}
-		*e = event{}
 		if n := e.parse(b[start:]); start+n > hit {
 			return start + n
 		}
@@ -182,11 +181,11 @@ func (s *scanner) extent() (int, error) {
 		for i < s.end {
 			switch s.b[i] {
 			case '"':
-				n, ok := text(s.b[i:s.end])
-				if !ok {
+				n := textEnd(s.b[:s.end], i)
+				if n < 0 {
 					goto more
 				}
-				i += n
+				i = n
 				continue
 			case '{', '[':
 				depth++
@@ -209,31 +208,6 @@ func (s *scanner) extent() (int, error) {
 	}
 }
 
-// text is the length of the string at the start of b, with its quotes; ok is false when b ends before it does.
-func text(b []byte) (n int, ok bool) {
-	i := 1
-	for short := min(len(b), 24); i < short; i++ {
-		switch b[i] {
-		case '"':
-			return i + 1, true
-		case '\\':
-			i++
-		}
-	}
-	for i < len(b) {
-		k := bytes.IndexByte(b[i:], '"')
-		if k < 0 {
-			return 0, false
-		}
-		slash := bytes.IndexByte(b[i:i+k], '\\')
-		if slash < 0 {
-			return i + k + 1, true
-		}
-		i += slash + 2
-	}
-	return 0, false
-}
-
 // pass skips one value that is no object.
 func (s *scanner) pass() error {
 	c, ok := s.skip()
@@ -245,8 +219,8 @@ func (s *scanner) pass() error {
 		return s.passNested()
 	case '"':
 		for {
-			if n, ok := text(s.b[s.at:s.end]); ok {
-				s.at += n
+			if n := textEnd(s.b[:s.end], s.at); n >= 0 {
+				s.at = n
 				return nil
 			}
 			if !s.fill() {
@@ -352,9 +326,9 @@ func (s *scanner) enter() error {
 // key takes a short string and the colon after it.
 func (s *scanner) key() (string, error) {
 	for {
-		if n, ok := text(s.b[s.at:s.end]); ok {
-			key := string(s.b[s.at+1 : s.at+n-1])
-			s.at += n
+		if n := textEnd(s.b[:s.end], s.at); n >= 0 {
+			key := string(s.b[s.at+1 : n-1])
+			s.at = n
 			if c, ok := s.skip(); !ok || c != ':' {
 				return "", fmt.Errorf("no value for %.40q", key)
 			}

@@ -82,8 +82,8 @@ func (b *builder) events(open func() (io.ReadCloser, error)) error {
 	}
 	defer in.Close()
 	s := newScanner(&reader{b.ctx, in})
+	var e event
 	for {
-		var e event
 		more, err := s.next(&e)
 		if err != nil {
 			return fmt.Errorf("read trace events: at offset %#x: %w; the %d events before it are good", s.offset+int64(s.at), err, b.scanned)
@@ -151,13 +151,9 @@ func (b *builder) name(e *event) {
 		return
 	}
 	text := ""
-	for f := newFields(e.args); ; {
-		key, value, ok := f.next()
-		if !ok {
-			break
-		}
-		if k := string(key); k == "name" || k == "labels" {
-			text = plain(bare(value))
+	for i := range e.pairs {
+		if k := string(e.pairs[i].key); k == "name" || k == "labels" {
+			text = plain(bare(e.pairs[i].value))
 		}
 	}
 	switch p := b.process(e.pid); string(e.name) {
