@@ -75,6 +75,38 @@ func erff(x float32) float32 {
 	return math.Float32frombits(pick(a < 1, small, big) | bits&sign)
 }
 
+// logf is log(x): a fraction between √½ and √2 by a polynomial, plus the exponent times log(2) in two parts.
+func logf(x float32) float32 {
+	const (
+		rootHalf = 0x3f3504f3
+		least    = 1 << 23 // of normal numbers
+	)
+	less := float32(0)
+	y := x
+	if x < math.Float32frombits(least) {
+		y, less = x*(1<<23), 23
+	}
+	bits := math.Float32bits(y)
+	n := int32(bits-rootHalf) >> 23
+	e := float32(n) - less
+	m := math.Float32frombits(bits-uint32(n)<<23) - 1
+	p := polynomial(m, 7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+		2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)
+	u := float32(m * m)
+	p = float32(p*m)*u + float32(e*-2.12194440e-4)
+	p -= float32(u * 0.5)
+	p = m + p + float32(e*0.693359375)
+	switch {
+	case x != x || x < 0:
+		return float32(math.NaN())
+	case x == 0:
+		return inf(-1)
+	case x > math.MaxFloat32:
+		return x
+	}
+	return p
+}
+
 // geluf is x·(1+erf(x/√2))/2.
 func geluf(x float32) float32 { return 0.5 * x * (1 + erff(x*(1/math.Sqrt2))) }
 

@@ -22,6 +22,9 @@ func TestFastFunctions_accuracy(t *testing.T) {
 		}, func(x float64) float64 { return 1 + 1/(1+math.Exp(-x)) }, -80, 0},
 		{"tanh", tanhVec, math.Tanh, -12, 12},
 		{"tanh near zero", tanhVec, math.Tanh, -1e-3, 1e-3},
+		{"log", logVec, math.Log, 1.01, 1e9},
+		{"log below 1", logVec, math.Log, 1e-30, 0.99},
+		{"log of small numbers", logVec, math.Log, 1e-45, 1e-38},
 		{"erf", erfVec, math.Erf, -5, 5},
 		{"erf near zero", erfVec, math.Erf, -1e-3, 1e-3},
 	} {
@@ -55,6 +58,7 @@ func TestFastFunctions_ends(t *testing.T) {
 		{"exp", expf, 89, inf}, {"exp", expf, -103, float32(math.Exp(-103))},
 		{"tanh", tanhf, inf, 1}, {"tanh", tanhf, -inf, -1}, {"tanh", tanhf, nan, nan}, {"tanh", tanhf, 0, 0},
 		{"erf", erff, inf, 1}, {"erf", erff, -inf, -1}, {"erf", erff, nan, nan}, {"erf", erff, 0, 0},
+		{"log", logf, inf, inf}, {"log", logf, -inf, nan}, {"log", logf, nan, nan}, {"log", logf, 0, -inf}, {"log", logf, 1, 0}, {"log", logf, -1, nan},
 		{"sigmoid", sigmoidf, inf, 1}, {"sigmoid", sigmoidf, -inf, 0}, {"sigmoid", sigmoidf, nan, nan},
 	} {
 		if got := c.f(c.x); got != c.want && !(got != got && c.want != c.want) {

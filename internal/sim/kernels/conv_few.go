@@ -1,8 +1,10 @@
 package kernels
 
+import "npu/internal/tensor"
+
 // A convolution with few output pixels is computed the other way round: rows are pixels, columns are output channels,
-// so that vectors are full and each weight is read once. Weights are packed when the model is loaded. The sums are those
-// of the ordinary form, bit for bit.
+// so that vectors are full and each weight is read once. So is one of a signal, whose windows then need no copy. Weights
+// are packed when the model is loaded. The sums are those of the ordinary form, bit for bit.
 
 // fewPixels bounds the pixels of an image: as many rows as a tile has.
 const fewPixels = 8
@@ -11,7 +13,9 @@ const fewPixels = 8
 func (c *convolution) few(s *Spec, k *Kernel, fin finish) *Kernel {
 	p := c.wholePhase()
 	pixels, depth := volume(c.out), c.ci*len(p.taps)
-	if s.In[1].Const == nil || pixels > fewPixels || pixels < 1 || c.n < 1 || c.co < 2*pixels || c.co < spill {
+	padded := c.lo != [3]int{} || c.hi != [3]int{}
+	signal := !padded && c.ci == 1 && c.in[0] == 1 && c.in[1] == 1 && c.dilation[2] == 1 && c.dtype == tensor.Float32
+	if s.In[1].Const == nil || pixels < 1 || depth < 1 || c.n < 1 || c.co < 2*pixels || c.co < spill || pixels > fewPixels && !signal {
 		return nil
 	}
 	g := newGEMM(inSequence, pixels, c.co, depth)
@@ -19,20 +23,13 @@ func (c *convolution) few(s *Spec, k *Kernel, fin finish) *Kernel {
 	g.a = side{at: loc{inOperand, 0}, dtype: c.dtype}
 	g.b = side{at: loc{inOperand, 1}, dtype: c.dtype, ls: depth, ks: 1}
 	g.fin = fin
-	g.fin.ldo, g.fin.brs, g.fin.bcs = 1, 0, 1
-	if pixels > 1 {
-		g.fin.spread = func(j int) runs {
-			return runs{off: j * pixels, n: c.co - j, stride: pixels, count: 1, pitch: c.co - j}
-		}
-	}
+	g.fin.brs, g.fin.bcs, g.fin.turned = 0, 1, pixels > 1
 	for i := range c.n * c.groups {
 		g.a.base = append(g.a.base, i*c.ci*volume(c.in))
 		g.b.base = append(g.b.base, i%c.groups*c.co*depth)
 	}
-	switch padded := c.lo != [3]int{} || c.hi != [3]int{}; {
-	case depth == 0:
-		return nil
-	case !padded && c.ci == 1 && c.in[0] == 1 && c.in[1] == 1 && c.dilation[2] == 1: // a signal: windows are runs of it
+	switch {
+	case signal: // windows are runs of it
 		g.a.ls, g.a.ks = c.stride[2], 1
 	case !padded && (c.in == c.kernel || c.in == [3]int{1, 1, 1}):
 		g.a.ls, g.a.ks = depth, 1

@@ -14,6 +14,9 @@ type finish struct {
 	// spread, where columns are not adjacent in out, says where those from column j on go.
 	spread func(j int) runs
 
+	// turned: columns are rows of out; element (i,j) of a matrix is at i + j·ldo.
+	turned bool
+
 	alpha, beta float32
 	bias        loc
 	biasType    tensor.DType
@@ -46,7 +49,7 @@ func (f *finish) open(x *Exec) finisher {
 // straight says that the tiles of a product can go to the output, finished by their ending and the activation.
 func (f *finish) straight() bool {
 	bias := f.bias.kind == nowhere || f.biasType == tensor.Float32 && f.beta == 1 && f.brs+f.bcs == 1
-	return f.outType == tensor.Float32 && f.spread == nil && f.alpha == 1 && bias && (f.z.kind == nowhere || f.zType == tensor.Float32)
+	return f.outType == tensor.Float32 && f.spread == nil && !f.turned && f.alpha == 1 && bias && (f.z.kind == nowhere || f.zType == tensor.Float32)
 }
 
 // ending is what a straight finish does to the tile at (i,j) of a matrix and at element off of the output.
@@ -69,6 +72,10 @@ func (f *finisher) ending(batch, i, j, off int, add bool) ending {
 
 // block finishes rows × cols of c, whose rows lie ldc apart; (i0,j0) is its place in the matrix.
 func (f *finisher) block(c []float32, ldc, batch, i0, rows, j0, cols int, tmp []float32) {
+	if f.turned {
+		f.turnedBlock(c, ldc, batch, i0, rows, j0, cols, tmp)
+		return
+	}
 	base := f.outBase[batch]
 	bias := 0
 	if f.biasBase != nil {
@@ -109,6 +116,25 @@ func (f *finisher) block(c []float32, ldc, batch, i0, rows, j0, cols int, tmp []
 		}
 		f.act.apply(row, row)
 		f.dst.store(off+j0, 1, row)
+	}
+}
+
+// turnedBlock is block for a turned output. It has no alpha and no beta, and a bias along columns.
+func (f *finisher) turnedBlock(c []float32, ldc, batch, i0, rows, j0, cols int, tmp []float32) {
+	base := f.outBase[batch] + i0 + j0*f.ldo
+	for i := range rows {
+		row := c[i*ldc:][:cols]
+		if f.bias.kind != nowhere {
+			f.addBias(row, f.biasBase[batch]+j0, tmp)
+		}
+		f.addZ(row, base+i, f.ldo, tmp)
+		f.act.apply(row, row)
+		if f.dst.f == nil {
+			f.dst.store(base+i, f.ldo, row)
+		}
+	}
+	if f.dst.f != nil {
+		turn(f.dst.f[base:], f.ldo, c, ldc, rows, cols)
 	}
 }
 

@@ -115,27 +115,14 @@ func (o *operand) cols(batch, l0, lanes, k0, depth, all, k, nr int) (b []float32
 	return o.scratch, o.offsets[:depth], nr
 }
 
-// copyRows copies a strided matrix from element off on into rows ld apart. Where the elements of a column are the
-// adjacent ones it goes by small squares, so that what is read stays in the cache.
+// copyRows copies a strided matrix from element off on into rows ld apart.
 func copyRows(dst []float32, ld int, src vec, off, rows, rowStep, n, step int) {
-	if rowStep != 1 || step == 1 || src.f == nil {
-		for r := range rows {
-			src.load(dst[r*ld:][:n], off+r*rowStep, step)
-		}
+	if rowStep == 1 && step != 1 && src.f != nil {
+		turn(dst, ld, src.f[off:], step, n, rows)
 		return
 	}
-	const square = 16
-	for i0 := 0; i0 < n; i0 += square {
-		for r0 := 0; r0 < rows; r0 += square {
-			height := min(square, rows-r0)
-			for i := i0; i < min(i0+square, n); i++ {
-				at := r0*ld + i
-				for _, x := range src.f[off+i*step+r0:][:height] {
-					dst[at] = x
-					at += ld
-				}
-			}
-		}
+	for r := range rows {
+		src.load(dst[r*ld:][:n], off+r*rowStep, step)
 	}
 }
 

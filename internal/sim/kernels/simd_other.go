@@ -19,6 +19,8 @@ func swish(dst, src []float32, scale float32)              { swishPlain(dst, src
 func expShifted(dst, src []float32, shift float32)         { expShiftedPlain(dst, src, shift) }
 func sigmoidVec(dst, src []float32)                        { sigmoidVecPlain(dst, src) }
 func tanhVec(dst, src []float32)                           { tanhVecPlain(dst, src) }
+func logVec(dst, src []float32)                            { logVecPlain(dst, src) }
+func sqrtVec(dst, src []float32)                           { sqrtVecPlain(dst, src) }
 func erfVec(dst, src []float32)                            { erfVecPlain(dst, src) }
 func geluVec(dst, src []float32)                           { geluVecPlain(dst, src) }
 func sumLanes(lanes *[16]float32, src []float32)           { sumLanesPlain(lanes, src) }
@@ -36,5 +38,7 @@ func clampRows(dst []float32, dstStep int, src []float32, srcStep, rows, n int, 
 }
 
 func blendRow(dst, a, b, x []float32, w1, w2 float32) { blendRowPlain(dst, a, b, x, w1, w2) }
+
+func turnBlocks([]float32, int, []float32, int, int, int) (r, c int) { return 0, 0 }
 
 func fastMicros(order) []micro { return nil }

@@ -120,6 +120,18 @@ func geluVecPlain(dst, src []float32) {
 	}
 }
 
+func logVecPlain(dst, src []float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = logf(x)
+	}
+}
+
+func sqrtVecPlain(dst, src []float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = float32(math.Sqrt(float64(x)))
+	}
+}
+
 func sumLanesPlain(lanes *[16]float32, src []float32) {
 	for i, x := range src {
 		lanes[i%16] += x

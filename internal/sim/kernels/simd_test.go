@@ -52,6 +52,8 @@ func TestVectors_paths(t *testing.T) {
 		{"tanh", func(d, a, b []float32) { tanhVec(d, a) }, func(d, a, b []float32) { tanhVecPlain(d, a) }},
 		{"erf", func(d, a, b []float32) { erfVec(d, a) }, func(d, a, b []float32) { erfVecPlain(d, a) }},
 		{"gelu", func(d, a, b []float32) { geluVec(d, a) }, func(d, a, b []float32) { geluVecPlain(d, a) }},
+		{"log", func(d, a, b []float32) { logVec(d, a) }, func(d, a, b []float32) { logVecPlain(d, a) }},
+		{"sqrt", func(d, a, b []float32) { sqrtVec(d, a) }, func(d, a, b []float32) { sqrtVecPlain(d, a) }},
 		{"sum", func(d, a, b []float32) { reduceInto(d, a, sumLanes) }, func(d, a, b []float32) { reduceInto(d, a, sumLanesPlain) }},
 		{"max", func(d, a, b []float32) { reduceInto(d, a, maxLanes) }, func(d, a, b []float32) { reduceInto(d, a, maxLanesPlain) }},
 		{"squares", func(d, a, b []float32) {
@@ -102,6 +104,25 @@ func TestRows_paths(t *testing.T) {
 		clampRowsPlain(want, step, src, srcStep, rows, n, 0.5, -1, 2)
 		if i := sameBits(got, want); i >= 0 {
 			t.Fatalf("%d rows of %d: element %d is %x, want %x", rows, n, i, got[i], want[i])
+		}
+	}
+}
+
+func TestTurn_paths(t *testing.T) {
+	r := rand.New(rand.NewPCG(14, 15))
+	for range 500 {
+		rows, cols := r.IntN(40), r.IntN(40)
+		step, srcStep := rows+r.IntN(5), cols+r.IntN(5)
+		src := hardNumbers(r, rows*srcStep)
+		got, want := make([]float32, cols*step), make([]float32, cols*step)
+		turn(got, step, src, srcStep, rows, cols)
+		for i := range rows {
+			for j := range cols {
+				want[j*step+i] = src[i*srcStep+j]
+			}
+		}
+		if i := sameBits(got, want); i >= 0 {
+			t.Fatalf("%d×%d: element %d is %x, want %x", rows, cols, i, got[i], want[i])
 		}
 	}
 }

@@ -156,6 +156,12 @@ func (p *copyPlan) run(dst, src []byte, lo, hi int) {
 	case 2:
 		copyLoops(p, tensor.View[uint16](dst), tensor.View[uint16](src), lo, hi)
 	case 4:
+		if p.transposing {
+			p.strips(lo, hi, func(x, dStep, y, sStep, rows, cols int) {
+				turn(tensor.View[float32](dst)[x:], dStep, tensor.View[float32](src)[y:], sStep, cols, rows)
+			})
+			return
+		}
 		copyLoops(p, tensor.View[uint32](dst), tensor.View[uint32](src), lo, hi)
 	case 8:
 		copyLoops(p, tensor.View[uint64](dst), tensor.View[uint64](src), lo, hi)
@@ -193,6 +199,24 @@ func copyLoops[T tensor.Number](p *copyPlan, dst, src []T, lo, hi int) {
 
 // transposeLoops moves squares, so that both sides use whole cache lines.
 func transposeLoops[T tensor.Number](p *copyPlan, dst, src []T, lo, hi int) {
+	p.strips(lo, hi, func(x, d, y, s, rows, cols int) {
+		for c0 := 0; c0 < cols; c0 += tileSide {
+			nc := min(tileSide, cols-c0)
+			for r := range rows {
+				out := dst[x+r*d+c0:][:nc]
+				at := y + r + c0*s
+				for c := range out {
+					out[c] = src[at]
+					at += s
+				}
+			}
+		}
+	})
+}
+
+// strips calls f for parts [lo,hi) of a transposing copy: rows of cols elements that are adjacent in dst from x on, d
+// apart; in src, from y on, the columns are adjacent and s apart.
+func (p *copyPlan) strips(lo, hi int, f func(x, d, y, s, rows, cols int)) {
 	last := len(p.n) - 1
 	rows, cols := p.n[last-1], p.n[last]
 	d, s := p.d[last-1], p.s[last]
@@ -202,19 +226,7 @@ func transposeLoops[T tensor.Number](p *copyPlan, dst, src []T, lo, hi int) {
 	strip := lo % strips
 	for range hi - lo {
 		r0 := strip * tileSide
-		nr := min(tileSide, rows-r0)
-		x, y := p.dBase+o.x+r0*d, p.sBase+o.y+r0
-		for c0 := 0; c0 < cols; c0 += tileSide {
-			nc := min(tileSide, cols-c0)
-			for r := range nr {
-				out := dst[x+r*d+c0:][:nc]
-				at := y + r + c0*s
-				for c := range out {
-					out[c] = src[at]
-					at += s
-				}
-			}
-		}
+		f(p.dBase+o.x+r0*d, d, p.sBase+o.y+r0, s, min(tileSide, rows-r0), cols)
 		if strip++; strip == strips {
 			strip = 0
 			o.next()

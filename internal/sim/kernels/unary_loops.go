@@ -29,13 +29,6 @@ func negVector(dst, src []float32) {
 	}
 }
 
-func sqrtVector(dst, src []float32) {
-	src = src[:len(dst)]
-	for i, x := range src {
-		dst[i] = float32(math.Sqrt(float64(x)))
-	}
-}
-
 func reciprocalVector(dst, src []float32) {
 	src = src[:len(dst)]
 	for i, x := range src {

@@ -361,6 +361,44 @@ func erfVec(dst, src []float32) {
 }
 
 //go:noescape
+func logVec512(dst, src *float32, n int)
+
+//go:noescape
+func logVec256(dst, src *float32, n int)
+
+func logVec(dst, src []float32) {
+	src = src[:len(dst)]
+	wide, n := wholeVectors(len(dst))
+	if n > 0 {
+		if wide {
+			logVec512(&dst[0], &src[0], n)
+		} else {
+			logVec256(&dst[0], &src[0], n)
+		}
+	}
+	logVecPlain(dst[n:], src[n:])
+}
+
+//go:noescape
+func sqrtVec512(dst, src *float32, n int)
+
+//go:noescape
+func sqrtVec256(dst, src *float32, n int)
+
+func sqrtVec(dst, src []float32) {
+	src = src[:len(dst)]
+	wide, n := wholeVectors(len(dst))
+	if n > 0 {
+		if wide {
+			sqrtVec512(&dst[0], &src[0], n)
+		} else {
+			sqrtVec256(&dst[0], &src[0], n)
+		}
+	}
+	sqrtVecPlain(dst[n:], src[n:])
+}
+
+//go:noescape
 func geluVec512(dst, src *float32, n int)
 
 //go:noescape

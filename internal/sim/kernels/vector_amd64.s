@@ -394,15 +394,135 @@ DATA constants<>+3104(SB)/8, $0xb98673e6b98673e6
 DATA constants<>+3112(SB)/8, $0xb98673e6b98673e6
 DATA constants<>+3120(SB)/8, $0xb98673e6b98673e6
 DATA constants<>+3128(SB)/8, $0xb98673e6b98673e6
-DATA constants<>+3136(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+3144(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+3152(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+3160(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+3168(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+3176(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+3184(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+3192(SB)/8, $0x3f3504f33f3504f3
-GLOBL constants<>(SB), RODATA|NOPTR, $3200
+DATA constants<>+3136(SB)/8, $0x4b0000004b000000
+DATA constants<>+3144(SB)/8, $0x4b0000004b000000
+DATA constants<>+3152(SB)/8, $0x4b0000004b000000
+DATA constants<>+3160(SB)/8, $0x4b0000004b000000
+DATA constants<>+3168(SB)/8, $0x4b0000004b000000
+DATA constants<>+3176(SB)/8, $0x4b0000004b000000
+DATA constants<>+3184(SB)/8, $0x4b0000004b000000
+DATA constants<>+3192(SB)/8, $0x4b0000004b000000
+DATA constants<>+3200(SB)/8, $0x0080000000800000
+DATA constants<>+3208(SB)/8, $0x0080000000800000
+DATA constants<>+3216(SB)/8, $0x0080000000800000
+DATA constants<>+3224(SB)/8, $0x0080000000800000
+DATA constants<>+3232(SB)/8, $0x0080000000800000
+DATA constants<>+3240(SB)/8, $0x0080000000800000
+DATA constants<>+3248(SB)/8, $0x0080000000800000
+DATA constants<>+3256(SB)/8, $0x0080000000800000
+DATA constants<>+3264(SB)/8, $0x41b8000041b80000
+DATA constants<>+3272(SB)/8, $0x41b8000041b80000
+DATA constants<>+3280(SB)/8, $0x41b8000041b80000
+DATA constants<>+3288(SB)/8, $0x41b8000041b80000
+DATA constants<>+3296(SB)/8, $0x41b8000041b80000
+DATA constants<>+3304(SB)/8, $0x41b8000041b80000
+DATA constants<>+3312(SB)/8, $0x41b8000041b80000
+DATA constants<>+3320(SB)/8, $0x41b8000041b80000
+DATA constants<>+3328(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+3336(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+3344(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+3352(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+3360(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+3368(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+3376(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+3384(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+3392(SB)/8, $0x3d9021bb3d9021bb
+DATA constants<>+3400(SB)/8, $0x3d9021bb3d9021bb
+DATA constants<>+3408(SB)/8, $0x3d9021bb3d9021bb
+DATA constants<>+3416(SB)/8, $0x3d9021bb3d9021bb
+DATA constants<>+3424(SB)/8, $0x3d9021bb3d9021bb
+DATA constants<>+3432(SB)/8, $0x3d9021bb3d9021bb
+DATA constants<>+3440(SB)/8, $0x3d9021bb3d9021bb
+DATA constants<>+3448(SB)/8, $0x3d9021bb3d9021bb
+DATA constants<>+3456(SB)/8, $0xbdebd1b8bdebd1b8
+DATA constants<>+3464(SB)/8, $0xbdebd1b8bdebd1b8
+DATA constants<>+3472(SB)/8, $0xbdebd1b8bdebd1b8
+DATA constants<>+3480(SB)/8, $0xbdebd1b8bdebd1b8
+DATA constants<>+3488(SB)/8, $0xbdebd1b8bdebd1b8
+DATA constants<>+3496(SB)/8, $0xbdebd1b8bdebd1b8
+DATA constants<>+3504(SB)/8, $0xbdebd1b8bdebd1b8
+DATA constants<>+3512(SB)/8, $0xbdebd1b8bdebd1b8
+DATA constants<>+3520(SB)/8, $0x3def251a3def251a
+DATA constants<>+3528(SB)/8, $0x3def251a3def251a
+DATA constants<>+3536(SB)/8, $0x3def251a3def251a
+DATA constants<>+3544(SB)/8, $0x3def251a3def251a
+DATA constants<>+3552(SB)/8, $0x3def251a3def251a
+DATA constants<>+3560(SB)/8, $0x3def251a3def251a
+DATA constants<>+3568(SB)/8, $0x3def251a3def251a
+DATA constants<>+3576(SB)/8, $0x3def251a3def251a
+DATA constants<>+3584(SB)/8, $0xbdfe5d4fbdfe5d4f
+DATA constants<>+3592(SB)/8, $0xbdfe5d4fbdfe5d4f
+DATA constants<>+3600(SB)/8, $0xbdfe5d4fbdfe5d4f
+DATA constants<>+3608(SB)/8, $0xbdfe5d4fbdfe5d4f
+DATA constants<>+3616(SB)/8, $0xbdfe5d4fbdfe5d4f
+DATA constants<>+3624(SB)/8, $0xbdfe5d4fbdfe5d4f
+DATA constants<>+3632(SB)/8, $0xbdfe5d4fbdfe5d4f
+DATA constants<>+3640(SB)/8, $0xbdfe5d4fbdfe5d4f
+DATA constants<>+3648(SB)/8, $0x3e11e9bf3e11e9bf
+DATA constants<>+3656(SB)/8, $0x3e11e9bf3e11e9bf
+DATA constants<>+3664(SB)/8, $0x3e11e9bf3e11e9bf
+DATA constants<>+3672(SB)/8, $0x3e11e9bf3e11e9bf
+DATA constants<>+3680(SB)/8, $0x3e11e9bf3e11e9bf
+DATA constants<>+3688(SB)/8, $0x3e11e9bf3e11e9bf
+DATA constants<>+3696(SB)/8, $0x3e11e9bf3e11e9bf
+DATA constants<>+3704(SB)/8, $0x3e11e9bf3e11e9bf
+DATA constants<>+3712(SB)/8, $0xbe2aae50be2aae50
+DATA constants<>+3720(SB)/8, $0xbe2aae50be2aae50
+DATA constants<>+3728(SB)/8, $0xbe2aae50be2aae50
+DATA constants<>+3736(SB)/8, $0xbe2aae50be2aae50
+DATA constants<>+3744(SB)/8, $0xbe2aae50be2aae50
+DATA constants<>+3752(SB)/8, $0xbe2aae50be2aae50
+DATA constants<>+3760(SB)/8, $0xbe2aae50be2aae50
+DATA constants<>+3768(SB)/8, $0xbe2aae50be2aae50
+DATA constants<>+3776(SB)/8, $0x3e4cceac3e4cceac
+DATA constants<>+3784(SB)/8, $0x3e4cceac3e4cceac
+DATA constants<>+3792(SB)/8, $0x3e4cceac3e4cceac
+DATA constants<>+3800(SB)/8, $0x3e4cceac3e4cceac
+DATA constants<>+3808(SB)/8, $0x3e4cceac3e4cceac
+DATA constants<>+3816(SB)/8, $0x3e4cceac3e4cceac
+DATA constants<>+3824(SB)/8, $0x3e4cceac3e4cceac
+DATA constants<>+3832(SB)/8, $0x3e4cceac3e4cceac
+DATA constants<>+3840(SB)/8, $0xbe7ffffcbe7ffffc
+DATA constants<>+3848(SB)/8, $0xbe7ffffcbe7ffffc
+DATA constants<>+3856(SB)/8, $0xbe7ffffcbe7ffffc
+DATA constants<>+3864(SB)/8, $0xbe7ffffcbe7ffffc
+DATA constants<>+3872(SB)/8, $0xbe7ffffcbe7ffffc
+DATA constants<>+3880(SB)/8, $0xbe7ffffcbe7ffffc
+DATA constants<>+3888(SB)/8, $0xbe7ffffcbe7ffffc
+DATA constants<>+3896(SB)/8, $0xbe7ffffcbe7ffffc
+DATA constants<>+3904(SB)/8, $0x3eaaaaaa3eaaaaaa
+DATA constants<>+3912(SB)/8, $0x3eaaaaaa3eaaaaaa
+DATA constants<>+3920(SB)/8, $0x3eaaaaaa3eaaaaaa
+DATA constants<>+3928(SB)/8, $0x3eaaaaaa3eaaaaaa
+DATA constants<>+3936(SB)/8, $0x3eaaaaaa3eaaaaaa
+DATA constants<>+3944(SB)/8, $0x3eaaaaaa3eaaaaaa
+DATA constants<>+3952(SB)/8, $0x3eaaaaaa3eaaaaaa
+DATA constants<>+3960(SB)/8, $0x3eaaaaaa3eaaaaaa
+DATA constants<>+3968(SB)/8, $0x7f8000007f800000
+DATA constants<>+3976(SB)/8, $0x7f8000007f800000
+DATA constants<>+3984(SB)/8, $0x7f8000007f800000
+DATA constants<>+3992(SB)/8, $0x7f8000007f800000
+DATA constants<>+4000(SB)/8, $0x7f8000007f800000
+DATA constants<>+4008(SB)/8, $0x7f8000007f800000
+DATA constants<>+4016(SB)/8, $0x7f8000007f800000
+DATA constants<>+4024(SB)/8, $0x7f8000007f800000
+DATA constants<>+4032(SB)/8, $0xff800000ff800000
+DATA constants<>+4040(SB)/8, $0xff800000ff800000
+DATA constants<>+4048(SB)/8, $0xff800000ff800000
+DATA constants<>+4056(SB)/8, $0xff800000ff800000
+DATA constants<>+4064(SB)/8, $0xff800000ff800000
+DATA constants<>+4072(SB)/8, $0xff800000ff800000
+DATA constants<>+4080(SB)/8, $0xff800000ff800000
+DATA constants<>+4088(SB)/8, $0xff800000ff800000
+DATA constants<>+4096(SB)/8, $0x7fc000007fc00000
+DATA constants<>+4104(SB)/8, $0x7fc000007fc00000
+DATA constants<>+4112(SB)/8, $0x7fc000007fc00000
+DATA constants<>+4120(SB)/8, $0x7fc000007fc00000
+DATA constants<>+4128(SB)/8, $0x7fc000007fc00000
+DATA constants<>+4136(SB)/8, $0x7fc000007fc00000
+DATA constants<>+4144(SB)/8, $0x7fc000007fc00000
+DATA constants<>+4152(SB)/8, $0x7fc000007fc00000
+GLOBL constants<>(SB), RODATA|NOPTR, $4160
 
 TEXT ·sumLanes512(SB), NOSPLIT, $0-24
 	MOVQ acc+0(FP), DI
@@ -1390,7 +1510,7 @@ done54:
 	VZEROUPPER
 	RET
 
-TEXT ·geluVec512(SB), NOSPLIT, $0-24
+TEXT ·logVec512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
@@ -1398,8 +1518,178 @@ TEXT ·geluVec512(SB), NOSPLIT, $0-24
 	JLT rest56
 loop55:
 	VMOVUPS (SI), Z0
+	VMOVAPS Z0, Z6
+	VMULPS constants<>+3136(SB), Z0, Z7
+	VMOVUPS constants<>+3200(SB), Z1
+	VMOVAPS Z0, Z2
+	VCMPPS $1, Z1, Z6, K2
+	VBLENDMPS Z7, Z2, K2, Z0
+	VMOVAPS Z0, Z5
+	VMOVUPS constants<>+3264(SB), Z7
+	VPXORD Z2, Z2, Z2
+	VCMPPS $1, Z1, Z6, K2
+	VBLENDMPS Z7, Z2, K2, Z0
+	VMOVAPS Z0, Z4
+	VPSUBD constants<>+3328(SB), Z5, Z0
+	VPSRAD $23, Z0, Z0
+	VPSLLD $23, Z0, Z1
+	VPSUBD Z1, Z5, Z1
+	VCVTDQ2PS Z0, Z0
+	VSUBPS Z4, Z0, Z4
+	VMOVUPS constants<>+0(SB), Z2
+	VSUBPS Z2, Z1, Z1
+	VMULPS constants<>+3392(SB), Z1, Z5
+	VADDPS constants<>+3456(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3520(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3584(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3648(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3712(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3776(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3840(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3904(SB), Z5, Z5
+	VMULPS Z1, Z1, Z2
+	VMULPS Z1, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS constants<>+1280(SB), Z4, Z7
+	VADDPS Z7, Z5, Z5
+	VMULPS constants<>+896(SB), Z2, Z2
+	VSUBPS Z2, Z5, Z5
+	VADDPS Z5, Z1, Z5
+	VMULPS constants<>+1216(SB), Z4, Z7
+	VADDPS Z7, Z5, Z5
+	VMOVUPS constants<>+3968(SB), Z1
+	VCMPPS $1, Z1, Z6, K2
+	VBLENDMPS Z5, Z1, K2, Z0
+	VMOVAPS Z0, Z5
+	VPXORD Z1, Z1, Z1
+	VMOVUPS constants<>+4032(SB), Z2
+	VCMPPS $1, Z6, Z1, K2
+	VBLENDMPS Z5, Z2, K2, Z0
+	VMOVAPS Z0, Z5
+	VMOVUPS constants<>+4096(SB), Z2
+	VCMPPS $13, Z1, Z6, K2
+	VBLENDMPS Z5, Z2, K2, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JGE loop55
+rest56:
+	ADDQ $16, CX
+	JEQ done57
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMOVAPS Z0, Z6
+	VMULPS constants<>+3136(SB), Z0, Z7
+	VMOVUPS constants<>+3200(SB), Z1
+	VMOVAPS Z0, Z2
+	VCMPPS $1, Z1, Z6, K2
+	VBLENDMPS Z7, Z2, K2, Z0
+	VMOVAPS Z0, Z5
+	VMOVUPS constants<>+3264(SB), Z7
+	VPXORD Z2, Z2, Z2
+	VCMPPS $1, Z1, Z6, K2
+	VBLENDMPS Z7, Z2, K2, Z0
+	VMOVAPS Z0, Z4
+	VPSUBD constants<>+3328(SB), Z5, Z0
+	VPSRAD $23, Z0, Z0
+	VPSLLD $23, Z0, Z1
+	VPSUBD Z1, Z5, Z1
+	VCVTDQ2PS Z0, Z0
+	VSUBPS Z4, Z0, Z4
+	VMOVUPS constants<>+0(SB), Z2
+	VSUBPS Z2, Z1, Z1
+	VMULPS constants<>+3392(SB), Z1, Z5
+	VADDPS constants<>+3456(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3520(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3584(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3648(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3712(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3776(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3840(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3904(SB), Z5, Z5
+	VMULPS Z1, Z1, Z2
+	VMULPS Z1, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS constants<>+1280(SB), Z4, Z7
+	VADDPS Z7, Z5, Z5
+	VMULPS constants<>+896(SB), Z2, Z2
+	VSUBPS Z2, Z5, Z5
+	VADDPS Z5, Z1, Z5
+	VMULPS constants<>+1216(SB), Z4, Z7
+	VADDPS Z7, Z5, Z5
+	VMOVUPS constants<>+3968(SB), Z1
+	VCMPPS $1, Z1, Z6, K2
+	VBLENDMPS Z5, Z1, K2, Z0
+	VMOVAPS Z0, Z5
+	VPXORD Z1, Z1, Z1
+	VMOVUPS constants<>+4032(SB), Z2
+	VCMPPS $1, Z6, Z1, K2
+	VBLENDMPS Z5, Z2, K2, Z0
+	VMOVAPS Z0, Z5
+	VMOVUPS constants<>+4096(SB), Z2
+	VCMPPS $13, Z1, Z6, K2
+	VBLENDMPS Z5, Z2, K2, Z0
+	VMOVUPS Z0, K1, (DI)
+done57:
+	VZEROUPPER
+	RET
+
+TEXT ·sqrtVec512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $16, CX
+	JLT rest59
+loop58:
+	VMOVUPS (SI), Z0
+	VSQRTPS Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JGE loop58
+rest59:
+	ADDQ $16, CX
+	JEQ done60
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VSQRTPS Z0, Z0
+	VMOVUPS Z0, K1, (DI)
+done60:
+	VZEROUPPER
+	RET
+
+TEXT ·geluVec512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $16, CX
+	JLT rest62
+loop61:
+	VMOVUPS (SI), Z0
 	VMOVAPS Z0, Z9
-	VMULPS constants<>+3136(SB), Z0, Z0
+	VMULPS constants<>+3328(SB), Z0, Z0
 	VPANDD constants<>+1664(SB), Z0, Z8
 	VPXORD Z8, Z0, Z0
 	VMOVAPS Z0, Z6
@@ -1477,17 +1767,17 @@ loop55:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop55
-rest56:
+	JGE loop61
+rest62:
 	ADDQ $16, CX
-	JEQ done57
+	JEQ done63
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
 	VMOVAPS Z0, Z9
-	VMULPS constants<>+3136(SB), Z0, Z0
+	VMULPS constants<>+3328(SB), Z0, Z0
 	VPANDD constants<>+1664(SB), Z0, Z8
 	VPXORD Z8, Z0, Z0
 	VMOVAPS Z0, Z6
@@ -1562,7 +1852,7 @@ rest56:
 	VMULPS constants<>+896(SB), Z9, Z9
 	VMULPS Z9, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done57:
+done63:
 	VZEROUPPER
 	RET
 
@@ -1572,16 +1862,16 @@ TEXT ·sumLanes256(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop58:
+loop64:
 	SUBQ $16, CX
-	JLT done59
+	JLT done65
 	VMOVUPS 0(SI), Y2
 	VADDPS Y2, Y0, Y0
 	VMOVUPS 32(SI), Y3
 	VADDPS Y3, Y1, Y1
 	ADDQ $64, SI
-	JMP loop58
-done59:
+	JMP loop64
+done65:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1593,16 +1883,16 @@ TEXT ·maxLanes256(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop60:
+loop66:
 	SUBQ $16, CX
-	JLT done61
+	JLT done67
 	VMOVUPS 0(SI), Y2
 	VMAXPS Y0, Y2, Y0
 	VMOVUPS 32(SI), Y3
 	VMAXPS Y1, Y3, Y1
 	ADDQ $64, SI
-	JMP loop60
-done61:
+	JMP loop66
+done67:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1615,9 +1905,9 @@ TEXT ·squareLanes256(SB), NOSPLIT, $0-28
 	VBROADCASTSS shift+24(FP), Y15
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop62:
+loop68:
 	SUBQ $16, CX
-	JLT done63
+	JLT done69
 	VMOVUPS 0(SI), Y2
 	VSUBPS Y15, Y2, Y2
 	VMULPS Y2, Y2, Y2
@@ -1627,8 +1917,8 @@ loop62:
 	VMULPS Y3, Y3, Y3
 	VADDPS Y3, Y1, Y1
 	ADDQ $64, SI
-	JMP loop62
-done63:
+	JMP loop68
+done69:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1640,53 +1930,11 @@ TEXT ·addVec256(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $8, CX
-	JLT rest65
-loop64:
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VADDPS Y1, Y0, Y0
-	VMOVUPS Y0, (DI)
-	ADDQ $32, SI
-	ADDQ $32, BX
-	ADDQ $32, DI
-	SUBQ $8, CX
-	JGE loop64
-rest65:
-	VZEROUPPER
-	RET
-
-TEXT ·subVec256(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), BX
-	MOVQ n+24(FP), CX
-	SUBQ $8, CX
-	JLT rest68
-loop67:
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VSUBPS Y1, Y0, Y0
-	VMOVUPS Y0, (DI)
-	ADDQ $32, SI
-	ADDQ $32, BX
-	ADDQ $32, DI
-	SUBQ $8, CX
-	JGE loop67
-rest68:
-	VZEROUPPER
-	RET
-
-TEXT ·mulVec256(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), BX
-	MOVQ n+24(FP), CX
-	SUBQ $8, CX
 	JLT rest71
 loop70:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	VMULPS Y1, Y0, Y0
+	VADDPS Y1, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
 	ADDQ $32, BX
@@ -1697,7 +1945,7 @@ rest71:
 	VZEROUPPER
 	RET
 
-TEXT ·divVec256(SB), NOSPLIT, $0-32
+TEXT ·subVec256(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
@@ -1707,7 +1955,7 @@ TEXT ·divVec256(SB), NOSPLIT, $0-32
 loop73:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	VDIVPS Y1, Y0, Y0
+	VSUBPS Y1, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
 	ADDQ $32, BX
@@ -1718,7 +1966,7 @@ rest74:
 	VZEROUPPER
 	RET
 
-TEXT ·maxVec256(SB), NOSPLIT, $0-32
+TEXT ·mulVec256(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
@@ -1728,9 +1976,7 @@ TEXT ·maxVec256(SB), NOSPLIT, $0-32
 loop76:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	VMAXPS Y1, Y0, Y2
-	VCMPPS $3, Y0, Y0, Y3
-	VBLENDVPS Y3, Y0, Y2, Y0
+	VMULPS Y1, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
 	ADDQ $32, BX
@@ -1741,7 +1987,7 @@ rest77:
 	VZEROUPPER
 	RET
 
-TEXT ·minVec256(SB), NOSPLIT, $0-32
+TEXT ·divVec256(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
@@ -1749,6 +1995,50 @@ TEXT ·minVec256(SB), NOSPLIT, $0-32
 	SUBQ $8, CX
 	JLT rest80
 loop79:
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VDIVPS Y1, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, BX
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE loop79
+rest80:
+	VZEROUPPER
+	RET
+
+TEXT ·maxVec256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	SUBQ $8, CX
+	JLT rest83
+loop82:
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VMAXPS Y1, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y3
+	VBLENDVPS Y3, Y0, Y2, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, BX
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE loop82
+rest83:
+	VZEROUPPER
+	RET
+
+TEXT ·minVec256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	SUBQ $8, CX
+	JLT rest86
+loop85:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
 	VMINPS Y1, Y0, Y2
@@ -1759,8 +2049,8 @@ loop79:
 	ADDQ $32, BX
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop79
-rest80:
+	JGE loop85
+rest86:
 	VZEROUPPER
 	RET
 
@@ -1772,8 +2062,8 @@ TEXT ·biasClamp256(SB), NOSPLIT, $0-36
 	VBROADCASTSS lo+28(FP), Y14
 	VBROADCASTSS hi+32(FP), Y13
 	SUBQ $8, CX
-	JLT rest83
-loop82:
+	JLT rest89
+loop88:
 	VMOVUPS (SI), Y0
 	VADDPS Y15, Y0, Y0
 	VMAXPS Y0, Y14, Y0
@@ -1782,8 +2072,8 @@ loop82:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop82
-rest83:
+	JGE loop88
+rest89:
 	VZEROUPPER
 	RET
 
@@ -1794,8 +2084,8 @@ TEXT ·scaleShift256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest86
-loop85:
+	JLT rest92
+loop91:
 	VMOVUPS (SI), Y0
 	VMULPS Y15, Y0, Y0
 	VADDPS Y14, Y0, Y0
@@ -1803,8 +2093,8 @@ loop85:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop85
-rest86:
+	JGE loop91
+rest92:
 	VZEROUPPER
 	RET
 
@@ -1815,8 +2105,8 @@ TEXT ·hardSigmoid256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest89
-loop88:
+	JLT rest95
+loop94:
 	VMOVUPS (SI), Y0
 	VMULPS Y15, Y0, Y0
 	VADDPS Y14, Y0, Y0
@@ -1828,8 +2118,8 @@ loop88:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop88
-rest89:
+	JGE loop94
+rest95:
 	VZEROUPPER
 	RET
 
@@ -1840,8 +2130,8 @@ TEXT ·hardSwish256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest92
-loop91:
+	JLT rest98
+loop97:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y1
 	VMULPS Y15, Y0, Y0
@@ -1855,8 +2145,8 @@ loop91:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop91
-rest92:
+	JGE loop97
+rest98:
 	VZEROUPPER
 	RET
 
@@ -1866,8 +2156,8 @@ TEXT ·leakyRelu256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS alpha+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest95
-loop94:
+	JLT rest101
+loop100:
 	VMOVUPS (SI), Y0
 	VXORPS Y2, Y2, Y2
 	VMULPS Y15, Y0, Y1
@@ -1877,8 +2167,8 @@ loop94:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop94
-rest95:
+	JGE loop100
+rest101:
 	VZEROUPPER
 	RET
 
@@ -1887,8 +2177,8 @@ TEXT ·sigmoidVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest98
-loop97:
+	JLT rest104
+loop103:
 	VMOVUPS (SI), Y0
 	VMOVUPS constants<>+64(SB), Y1
 	VMAXPS Y0, Y1, Y0
@@ -1915,8 +2205,8 @@ loop97:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop97
-rest98:
+	JGE loop103
+rest104:
 	VZEROUPPER
 	RET
 
@@ -1926,8 +2216,8 @@ TEXT ·swish256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS scale+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest101
-loop100:
+	JLT rest107
+loop106:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y5
 	VMULPS Y15, Y0, Y0
@@ -1957,8 +2247,8 @@ loop100:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop100
-rest101:
+	JGE loop106
+rest107:
 	VZEROUPPER
 	RET
 
@@ -1968,8 +2258,8 @@ TEXT ·expShifted256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS shift+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest104
-loop103:
+	JLT rest110
+loop109:
 	VMOVUPS (SI), Y0
 	VSUBPS Y15, Y0, Y0
 	VMOVUPS constants<>+960(SB), Y1
@@ -2009,8 +2299,8 @@ loop103:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop103
-rest104:
+	JGE loop109
+rest110:
 	VZEROUPPER
 	RET
 
@@ -2019,8 +2309,8 @@ TEXT ·tanhVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest107
-loop106:
+	JLT rest113
+loop112:
 	VMOVUPS (SI), Y0
 	VANDPS constants<>+1664(SB), Y0, Y8
 	VXORPS Y8, Y0, Y0
@@ -2084,8 +2374,8 @@ loop106:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop106
-rest107:
+	JGE loop112
+rest113:
 	VZEROUPPER
 	RET
 
@@ -2094,8 +2384,8 @@ TEXT ·erfVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest110
-loop109:
+	JLT rest116
+loop115:
 	VMOVUPS (SI), Y0
 	VANDPS constants<>+1664(SB), Y0, Y8
 	VXORPS Y8, Y0, Y0
@@ -2171,8 +2461,101 @@ loop109:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop109
-rest110:
+	JGE loop115
+rest116:
+	VZEROUPPER
+	RET
+
+TEXT ·logVec256(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $8, CX
+	JLT rest119
+loop118:
+	VMOVUPS (SI), Y0
+	VMOVAPS Y0, Y6
+	VMULPS constants<>+3136(SB), Y0, Y7
+	VMOVUPS constants<>+3200(SB), Y1
+	VMOVAPS Y0, Y2
+	VCMPPS $1, Y1, Y6, Y3
+	VBLENDVPS Y3, Y7, Y2, Y0
+	VMOVAPS Y0, Y5
+	VMOVUPS constants<>+3264(SB), Y7
+	VXORPS Y2, Y2, Y2
+	VCMPPS $1, Y1, Y6, Y3
+	VBLENDVPS Y3, Y7, Y2, Y0
+	VMOVAPS Y0, Y4
+	VPSUBD constants<>+3328(SB), Y5, Y0
+	VPSRAD $23, Y0, Y0
+	VPSLLD $23, Y0, Y1
+	VPSUBD Y1, Y5, Y1
+	VCVTDQ2PS Y0, Y0
+	VSUBPS Y4, Y0, Y4
+	VMOVUPS constants<>+0(SB), Y2
+	VSUBPS Y2, Y1, Y1
+	VMULPS constants<>+3392(SB), Y1, Y5
+	VADDPS constants<>+3456(SB), Y5, Y5
+	VMULPS Y1, Y5, Y5
+	VADDPS constants<>+3520(SB), Y5, Y5
+	VMULPS Y1, Y5, Y5
+	VADDPS constants<>+3584(SB), Y5, Y5
+	VMULPS Y1, Y5, Y5
+	VADDPS constants<>+3648(SB), Y5, Y5
+	VMULPS Y1, Y5, Y5
+	VADDPS constants<>+3712(SB), Y5, Y5
+	VMULPS Y1, Y5, Y5
+	VADDPS constants<>+3776(SB), Y5, Y5
+	VMULPS Y1, Y5, Y5
+	VADDPS constants<>+3840(SB), Y5, Y5
+	VMULPS Y1, Y5, Y5
+	VADDPS constants<>+3904(SB), Y5, Y5
+	VMULPS Y1, Y1, Y2
+	VMULPS Y1, Y5, Y5
+	VMULPS Y2, Y5, Y5
+	VMULPS constants<>+1280(SB), Y4, Y7
+	VADDPS Y7, Y5, Y5
+	VMULPS constants<>+896(SB), Y2, Y2
+	VSUBPS Y2, Y5, Y5
+	VADDPS Y5, Y1, Y5
+	VMULPS constants<>+1216(SB), Y4, Y7
+	VADDPS Y7, Y5, Y5
+	VMOVUPS constants<>+3968(SB), Y1
+	VCMPPS $1, Y1, Y6, Y3
+	VBLENDVPS Y3, Y5, Y1, Y0
+	VMOVAPS Y0, Y5
+	VXORPS Y1, Y1, Y1
+	VMOVUPS constants<>+4032(SB), Y2
+	VCMPPS $1, Y6, Y1, Y3
+	VBLENDVPS Y3, Y5, Y2, Y0
+	VMOVAPS Y0, Y5
+	VMOVUPS constants<>+4096(SB), Y2
+	VCMPPS $13, Y1, Y6, Y3
+	VBLENDVPS Y3, Y5, Y2, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE loop118
+rest119:
+	VZEROUPPER
+	RET
+
+TEXT ·sqrtVec256(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $8, CX
+	JLT rest122
+loop121:
+	VMOVUPS (SI), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE loop121
+rest122:
 	VZEROUPPER
 	RET
 
@@ -2181,11 +2564,11 @@ TEXT ·geluVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest113
-loop112:
+	JLT rest125
+loop124:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y9
-	VMULPS constants<>+3136(SB), Y0, Y0
+	VMULPS constants<>+3328(SB), Y0, Y0
 	VANDPS constants<>+1664(SB), Y0, Y8
 	VXORPS Y8, Y0, Y0
 	VMOVAPS Y0, Y6
@@ -2263,7 +2646,7 @@ loop112:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop112
-rest113:
+	JGE loop124
+rest125:
 	VZEROUPPER
 	RET

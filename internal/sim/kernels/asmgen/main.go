@@ -23,7 +23,7 @@ func main() {
 func files() map[string][]byte {
 	out := map[string][]byte{}
 	for name, gen := range map[string]func(w *writer){
-		"gemm_amd64.s": products, "rows_amd64.s": rows, "vector_amd64.s": vectors,
+		"gemm_amd64.s": products, "rows_amd64.s": rows, "turn_amd64.s": turn, "vector_amd64.s": vectors,
 	} {
 		w := newWriter()
 		for _, i := range []isa{avx512, avx2} {

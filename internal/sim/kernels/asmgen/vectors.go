@@ -66,6 +66,8 @@ func vectors(w *writer) {
 	})
 	unary("tanhVec", "", w.tanh)
 	unary("erfVec", "", w.erf)
+	unary("logVec", "", w.log)
+	unary("sqrtVec", "", func() { w.op("VSQRTPS %s, %s", w.v(0), w.v(0)) })
 	unary("geluVec", "", func() {
 		w.op("VMOVAPS %s, %s", w.v(0), w.v(9))
 		w.op("VMULPS %s, %s, %s", w.constant(0.70710678118654752440), w.v(0), w.v(0))
@@ -303,3 +305,55 @@ func (w *writer) erf() {
 	w.selectLess(6, 2, 7, 1)
 	w.signed()
 }
+
+// log uses registers 0 to 7.
+func (w *writer) log() {
+	bits := func(n uint32) string { return w.constant(math.Float32frombits(n)) }
+	w.op("VMOVAPS %s, %s", w.v(0), w.v(6))
+	w.op("VMULPS %s, %s, %s", w.constant(1<<23), w.v(0), w.v(7))
+	w.op("VMOVUPS %s, %s", bits(1<<23), w.v(1)) // the least normal number
+	w.op("VMOVAPS %s, %s", w.v(0), w.v(2))
+	w.selectLess(6, 1, 7, 2)
+	w.op("VMOVAPS %s, %s", w.v(0), w.v(5))
+	w.op("VMOVUPS %s, %s", w.constant(23), w.v(7))
+	w.zero(2)
+	w.selectLess(6, 1, 7, 2)
+	w.op("VMOVAPS %s, %s", w.v(0), w.v(4)) // what the exponent is too great by
+	w.op("VPSUBD %s, %s, %s", bits(rootHalf), w.v(5), w.v(0))
+	w.op("VPSRAD $23, %s, %s", w.v(0), w.v(0))
+	w.op("VPSLLD $23, %s, %s", w.v(0), w.v(1))
+	w.op("VPSUBD %s, %s, %s", w.v(1), w.v(5), w.v(1))
+	w.op("VCVTDQ2PS %s, %s", w.v(0), w.v(0))
+	w.op("VSUBPS %s, %s, %s", w.v(4), w.v(0), w.v(4)) // exponent
+	w.op("VMOVUPS %s, %s", w.constant(1), w.v(2))
+	w.op("VSUBPS %s, %s, %s", w.v(2), w.v(1), w.v(1)) // fraction - 1
+	w.polynomial(5, 1, logTerms...)
+	w.op("VMULPS %s, %s, %s", w.v(1), w.v(1), w.v(2))
+	w.op("VMULPS %s, %s, %s", w.v(1), w.v(5), w.v(5))
+	w.op("VMULPS %s, %s, %s", w.v(2), w.v(5), w.v(5))
+	w.op("VMULPS %s, %s, %s", w.constant(-2.12194440e-4), w.v(4), w.v(7))
+	w.op("VADDPS %s, %s, %s", w.v(7), w.v(5), w.v(5))
+	w.op("VMULPS %s, %s, %s", w.constant(0.5), w.v(2), w.v(2))
+	w.op("VSUBPS %s, %s, %s", w.v(2), w.v(5), w.v(5))
+	w.op("VADDPS %s, %s, %s", w.v(5), w.v(1), w.v(5))
+	w.op("VMULPS %s, %s, %s", w.constant(0.693359375), w.v(4), w.v(7))
+	w.op("VADDPS %s, %s, %s", w.v(7), w.v(5), w.v(5))
+	w.op("VMOVUPS %s, %s", w.constant(float32(math.Inf(1))), w.v(1))
+	w.selectLess(6, 1, 5, 1) // infinity stays
+	w.op("VMOVAPS %s, %s", w.v(0), w.v(5))
+	w.zero(1)
+	w.op("VMOVUPS %s, %s", w.constant(float32(math.Inf(-1))), w.v(2))
+	w.selectLess(1, 6, 5, 2)
+	w.op("VMOVAPS %s, %s", w.v(0), w.v(5))
+	w.op("VMOVUPS %s, %s", bits(0x7fc00000), w.v(2))
+	w.selectBy(atLeast, 6, 1, 5, 2)
+}
+
+const (
+	rootHalf = 0x3f3504f3 // the bits of the square root of a half
+	atLeast  = 13         // a comparison that NaN fails
+)
+
+// logTerms are the polynomial of the logarithm near 1.
+var logTerms = []float32{7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+	2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1}
