@@ -15,6 +15,8 @@ import (
 	"npu/internal/trace/cache"
 	"npu/internal/trace/load"
 	"npu/internal/trace/merge"
+	"npu/internal/trace/npt"
+	"npu/internal/trace/stats"
 )
 
 func newTraceCmd(a *app) *cobra.Command {
@@ -62,9 +64,22 @@ func (o *traceInput) flags(c *cobra.Command) {
 // read opens the traces at paths and hands one made of them to show. What could be read of damaged files is shown before
 // the error is given.
 func (o *traceInput) read(ctx context.Context, paths []string, show func(*trace.Trace) error) error {
+	options, err := o.options()
+	if err != nil {
+		return err
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(35)) // traces are large and live long: less room for garbage
+	t, damage := load.Paths(ctx, paths, options)
+	if t == nil || ctx.Err() != nil {
+		return damage
+	}
+	return o.shown(paths, t, damage, show)
+}
+
+func (o *traceInput) options() (load.Options, error) {
 	memory, err := parseSize(o.memory)
 	if err != nil {
-		return problem.Usagef("--mem %w", err)
+		return load.Options{}, problem.Usagef("--mem %w", err)
 	}
 	options := load.Options{Memory: memory}
 	if !o.noCache {
@@ -73,11 +88,11 @@ func (o *traceInput) read(ctx context.Context, paths []string, show func(*trace.
 	if o.align != nil {
 		options.Align, options.Mode = true, *o.align
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(35)) // traces are large and live long: less room for garbage
-	t, damage := load.Paths(ctx, paths, options)
-	if t == nil || ctx.Err() != nil {
-		return damage
-	}
+	return options, nil
+}
+
+// shown shows what could be read, and then says what could not.
+func (o *traceInput) shown(paths []string, t *trace.Trace, damage error, show func(*trace.Trace) error) error {
 	if err := show(t); err != nil {
 		return err
 	}
@@ -85,6 +100,34 @@ func (o *traceInput) read(ctx context.Context, paths []string, show func(*trace.
 		return incomplete(strings.Join(paths, ", "), t)
 	}
 	return damage
+}
+
+// sums are what a command wants to know of a trace that is no longer than one look at each row.
+type sums interface {
+	npt.Skimmer
+	Whole(t *trace.Trace)
+}
+
+// sum is as read for a command that needs no more than sums: those of a capture are made while it is read. show gets the
+// trace without its tasks and calls, or with all.
+func sum[S sums](ctx context.Context, o *traceInput, paths []string, fresh func() S, show func(*trace.Trace, S) error) error {
+	options, err := o.options()
+	if err != nil {
+		return err
+	}
+	s := fresh()
+	t, damage := load.Skim(ctx, paths, options, stats.Fields(), s)
+	if t == nil && damage != nil {
+		return damage
+	}
+	if t != nil {
+		return o.shown(paths, t, damage, func(t *trace.Trace) error { return show(t, s) })
+	}
+	return o.read(ctx, paths, func(t *trace.Trace) error {
+		s := fresh()
+		s.Whole(t)
+		return show(t, s)
+	})
 }
 
 // readTrace is as read, with the default options.

@@ -47,9 +47,9 @@ func runTraceDiff(ctx context.Context, o *traceDiffOptions) error {
 	if o.limit == 0 && o.outTTY && !o.json {
 		o.limit = 20
 	}
-	return o.read(ctx, []string{o.a}, func(a *trace.Trace) error {
-		return o.read(ctx, []string{o.b}, func(b *trace.Trace) error {
-			d := diff.New(a, b)
+	return sum(ctx, &o.traceInput, []string{o.a}, diff.NewSums, func(a *trace.Trace, x diff.Sums) error {
+		return sum(ctx, &o.traceInput, []string{o.b}, diff.NewSums, func(b *trace.Trace, y diff.Sums) error {
+			d := diff.Of(a, b, x, y)
 			if o.limit > 0 {
 				d.OpTypes, d.Ops = d.OpTypes[:min(o.limit, len(d.OpTypes))], d.Ops[:min(o.limit, len(d.Ops))]
 			}

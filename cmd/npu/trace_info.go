@@ -40,8 +40,8 @@ to learn more.`,
 }
 
 func runTraceInfo(ctx context.Context, o *traceInfoOptions) error {
-	return o.read(ctx, o.files, func(t *trace.Trace) error {
-		in := stats.NewInfo(t)
+	return sum(ctx, &o.traceInput, o.files, stats.NewInfoCollector, func(t *trace.Trace, c *stats.InfoCollector) error {
+		in := c.Info(t)
 		if o.json {
 			return o.printJSON(in)
 		}

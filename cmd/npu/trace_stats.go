@@ -64,8 +64,8 @@ func runTraceStats(ctx context.Context, o *traceStatsOptions) error {
 	if o.limit == 0 && o.outTTY && !o.json {
 		o.limit = 20
 	}
-	return o.read(ctx, o.files, func(t *trace.Trace) error {
-		st := stats.New(t)
+	return sum(ctx, &o.traceInput, o.files, stats.NewCollector, func(t *trace.Trace, c *stats.Collector) error {
+		st := c.Stats(t)
 		if o.json {
 			if o.limit > 0 {
 				for _, list := range []*[]stats.Op{&st.OpTypes, &st.Ops, &st.APIs, &st.Communication} {

@@ -8,11 +8,19 @@ const (
 	chunkMask = chunkRows - 1
 )
 
+// ChunkRows is how many rows a chunk of a table holds.
+const ChunkRows = chunkRows
+
 // Column is one field of all rows, kept in chunks so that growing never copies. A chunk in which every value is zero
 // is not stored: fields that a source does not know cost nothing.
-type Column[T comparable] struct {
+type Column[T number] struct {
 	chunks []*[chunkRows]T
 	spare  *[chunkRows]T // an all-zero chunk that the next grow reuses
+}
+
+// number is what a column holds.
+type number interface {
+	~int64 | ~uint32 | ~uint16 | ~uint8
 }
 
 // At is the value of row i. It panics when i is not below the length of the table that the column belongs to.
@@ -23,6 +31,10 @@ func (c *Column[T]) At(i int) T {
 	var zero T
 	return zero
 }
+
+// Chunk is the values of the rows from k*ChunkRows on, up to the end of the table; nil when all of them are zero. They must not
+// be changed.
+func (c *Column[T]) Chunk(k int) *[ChunkRows]T { return c.chunks[k] }
 
 // last is the chunk that takes new rows.
 func (c *Column[T]) last() *[chunkRows]T { return c.chunks[len(c.chunks)-1] }
@@ -39,12 +51,23 @@ func (c *Column[T]) grow() {
 func (c *Column[T]) seal() {
 	var zero T
 	p := c.last()
+	if p == nil {
+		return
+	}
 	for i := range p {
 		if p[i] != zero {
 			return
 		}
 	}
 	c.chunks[len(c.chunks)-1], c.spare = nil, p
+}
+
+// reopen lets the last chunk take rows again.
+func (c *Column[T]) reopen() {
+	if c.last() == nil {
+		c.chunks = c.chunks[:len(c.chunks)-1]
+		c.grow()
+	}
 }
 
 // trim drops what only growing needs.
@@ -84,8 +107,12 @@ func (c *Column[T]) permute(order []uint32) {
 type anyColumn interface {
 	grow()
 	seal()
+	reopen()
 	trim()
 	permute(order []uint32)
+	resize(chunks int)
+	fill(values []int64)
+	take(from anyColumn)
 	save(w *image.Writer) SavedChunks
 	load(f *image.File, s SavedChunks, rows int) error
 }

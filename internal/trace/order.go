@@ -2,24 +2,35 @@ package trace
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
 // order brings the rows into canonical order: start, end, device, stream; rows of one stream that are equal in that
 // keep the order in which they came, which is the order in which the stream ran them.
 func (t *Tasks) order() {
-	compare := func(a, b uint32) int {
-		i, j := int(a), int(b)
-		return cmp.Or(cmp.Compare(t.Start.At(i), t.Start.At(j)), cmp.Compare(t.End.At(i), t.End.At(j)),
-			cmp.Compare(t.Device.At(i), t.Device.At(j)), cmp.Compare(t.Stream.At(i), t.Stream.At(j)))
-	}
-	perm := sorted(t.n, func(i int) int64 { return t.Start.At(i) }, compare)
+	perm := sorted(t.n, t.Start.At, t.compare)
 	if perm == nil {
 		return
 	}
 	for _, c := range t.columns() {
 		c.permute(perm)
 	}
+}
+
+func (t *Tasks) compare(a, b uint32) int {
+	i, j := int(a), int(b)
+	return cmp.Or(cmp.Compare(t.Start.At(i), t.Start.At(j)), cmp.Compare(t.End.At(i), t.End.At(j)),
+		cmp.Compare(t.Device.At(i), t.Device.At(j)), cmp.Compare(t.Stream.At(i), t.Stream.At(j)))
+}
+
+// Ordered says whether the rows stand in canonical order.
+func (t *Tasks) Ordered() bool { return inOrder(t.n, t.Start.At, t.compare) }
+
+// Follows says whether the first row may come behind k in canonical order.
+func (t *Tasks) Follows(k *Task) bool {
+	return t.n == 0 || cmp.Or(cmp.Compare(k.Start, t.Start.At(0)), cmp.Compare(k.End, t.End.At(0)),
+		cmp.Compare(k.Device, t.Device.At(0)), cmp.Compare(k.Stream, t.Stream.At(0))) <= 0
 }
 
 func orderSpans(r *Rows[Span]) {
@@ -52,20 +63,15 @@ func orderCounters(r *Rows[Counter], strings []string) {
 // Rows come nearly in order of time but not quite, and there may be many millions: so a radix sort over the time,
 // then a comparison sort within equal times.
 func sorted(n int, time func(int) int64, compare func(a, b uint32) int) []uint32 {
+	if inOrder(n, time, compare) {
+		return nil
+	}
 	perm := make([]uint32, n)
-	lo, hi, inOrder := int64(0), int64(0), true
+	lo, hi := time(0), time(0)
 	for i := range perm {
 		perm[i] = uint32(i)
 		at := time(i)
-		if i == 0 {
-			lo, hi = at, at
-			continue
-		}
 		lo, hi = min(lo, at), max(hi, at)
-		inOrder = inOrder && compare(uint32(i-1), uint32(i)) <= 0
-	}
-	if inOrder {
-		return nil
 	}
 	perm = radix(perm, lo, uint64(hi)-uint64(lo), time)
 	for i := 0; i < n; {
@@ -79,6 +85,18 @@ func sorted(n int, time func(int) int64, compare func(a, b uint32) int) []uint32
 		i = k
 	}
 	return perm
+}
+
+func inOrder(n int, time func(int) int64, compare func(a, b uint32) int) bool {
+	last := int64(math.MinInt64)
+	for i := range n {
+		at := time(i)
+		if at < last || at == last && i > 0 && compare(uint32(i-1), uint32(i)) > 0 {
+			return false
+		}
+		last = at
+	}
+	return true
 }
 
 // radix sorts perm by time-lo, a number up to span, 11 bits a pass from the lowest.

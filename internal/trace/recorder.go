@@ -11,6 +11,7 @@ type Recorder struct {
 	limit    int // rows of each table that are kept; 0 for all
 	lost     int64
 	tap      func(rows []Task)
+	parts    bool // the last tasks came as a Part: their chunk may take no rows
 }
 
 // Capture is what a run records into: a Recorder, or the writer of a capture file. It has one owner at a time.
@@ -34,7 +35,11 @@ func (r *Recorder) Tasks(rows []Task) {
 	if r.tap != nil {
 		r.tap(rows)
 	}
-	r.tasks.append(rows[:r.room(r.tasks.n, len(rows))])
+	if rows = rows[:r.room(r.tasks.n, len(rows))]; r.parts && len(rows) > 0 {
+		r.parts = false
+		r.tasks.reopen()
+	}
+	r.tasks.append(rows)
 }
 
 // Spans appends host calls.
@@ -67,65 +72,21 @@ func (r *Recorder) SetSource(s Source) { r.source = s }
 // so that it does not depend on the order in which streams reported or names were interned; ids given out before
 // are void. The recorder must not be used again.
 func (r *Recorder) Finish() *Trace {
-	t := &Trace{Meta: r.meta, Source: r.source, Tasks: r.tasks, Spans: r.spans, Counters: r.counters}
+	strings, accounts := r.strings, r.accounts
+	t := r.FinishAsNumbered()
+	renumber(t, strings, accounts)
+	return t
+}
+
+// FinishAsNumbered is as Finish, but ids given out before stay what they are.
+func (r *Recorder) FinishAsNumbered() *Trace {
+	t := &Trace{Meta: r.meta, Source: r.source, Strings: r.strings, Accounts: r.accounts, Tasks: r.tasks, Spans: r.spans, Counters: r.counters}
 	t.Meta.Lost += r.lost
 	t.Tasks.finish()
 	t.Tasks.order()
 	orderSpans(&t.Spans)
 	orderCounters(&t.Counters, r.strings)
 	t.Streams, t.Threads = r.StreamTable(), r.ThreadTable()
-	renumber(t, r.strings, r.accounts)
 	*r = Recorder{}
 	return t
-}
-
-// renumber numbers strings and accounts by their first use in the ordered rows, and drops those without use. Ids that
-// name nothing become the first id past the end, which Check reports.
-func renumber(t *Trace, strings []string, accounts []Account) {
-	t.Strings, t.Accounts = []string{""}, []Account{{}}
-	names := numbering{old: make([]uint32, len(strings))}
-	rows := numbering{old: make([]uint32, len(accounts))}
-	str := func(id StringID) StringID {
-		n, first := names.of(uint32(id))
-		if first {
-			t.Strings = append(t.Strings, strings[id])
-		}
-		return StringID(n)
-	}
-	for i := range t.Tasks.n {
-		t.Tasks.Name.set(i, str(t.Tasks.Name.At(i)))
-		t.Tasks.Op.set(i, str(t.Tasks.Op.At(i)))
-		acct := t.Tasks.Acct.At(i)
-		n, first := rows.of(acct)
-		if first {
-			t.Accounts = append(t.Accounts, accounts[acct])
-		}
-		t.Tasks.Acct.set(i, n)
-	}
-	for _, s := range t.Spans.All() {
-		s.Name = str(s.Name)
-	}
-	for _, c := range t.Counters.All() {
-		c.Name = str(c.Name)
-	}
-}
-
-// numbering gives new numbers from 1 in the order of first use. 0 stays 0.
-type numbering struct {
-	old  []uint32 // new number by old one, 0 for none yet
-	next uint32
-}
-
-func (n *numbering) of(old uint32) (id uint32, first bool) {
-	switch {
-	case old == 0:
-		return 0, false
-	case int(old) >= len(n.old):
-		return ^uint32(0), false
-	case n.old[old] == 0:
-		n.next++
-		n.old[old] = n.next
-		return n.next, true
-	}
-	return n.old[old], false
 }

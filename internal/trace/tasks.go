@@ -43,7 +43,7 @@ func (t *Tasks) All() iter.Seq2[int, Task] {
 	}
 }
 
-func (t *Tasks) columns() [22]anyColumn {
+func (t *Tasks) columns() [fieldCount]anyColumn {
 	return [...]anyColumn{
 		&t.Submit, &t.Ready, &t.Start, &t.End, &t.Bytes, &t.Name, &t.Op, &t.Stream, &t.Task, &t.Blocks, &t.Event,
 		&t.Gen, &t.Model, &t.Iter, &t.Code, &t.Acct, &t.Device, &t.Thread, &t.Kind, &t.Engine, &t.Dir, &t.Flags,
@@ -68,6 +68,15 @@ func (t *Tasks) append(rows []Task) {
 			for _, c := range t.columns() {
 				c.seal()
 			}
+		}
+	}
+}
+
+// reopen lets the last chunk take rows again.
+func (t *Tasks) reopen() {
+	if t.n&chunkMask != 0 {
+		for _, c := range t.columns() {
+			c.reopen()
 		}
 	}
 }

@@ -96,6 +96,15 @@ func (c *Cache) Fits(bytes int64) bool {
 
 // Get reads the entry key; nil when there is none, or none that can be read.
 func (c *Cache) Get(ctx context.Context, key string) *trace.Trace {
+	return c.entry(key, func(f *os.File) (*trace.Trace, error) { return npt.Read(&reader{ctx, f}) })
+}
+
+// Skim is as Get, but to sees the tasks and calls once, and nobody keeps them: see npt.Skim.
+func (c *Cache) Skim(ctx context.Context, key string, fields []trace.Field, to npt.Skimmer) *trace.Trace {
+	return c.entry(key, func(f *os.File) (*trace.Trace, error) { return npt.Skim(&reader{ctx, f}, fields, to) })
+}
+
+func (c *Cache) entry(key string, read func(f *os.File) (*trace.Trace, error)) *trace.Trace {
 	base := filepath.Join(c.Dir, key)
 	b, err := os.ReadFile(base + ".gob")
 	if err != nil {
@@ -110,7 +119,7 @@ func (c *Cache) Get(ctx context.Context, key string) *trace.Trace {
 		return nil
 	}
 	defer f.Close()
-	t, err := npt.Read(&reader{ctx, f})
+	t, err := read(f)
 	if err != nil {
 		return nil
 	}

@@ -37,15 +37,50 @@ type Diff struct {
 	Ops     []Op `json:"ops"`
 }
 
-// New compares two traces.
-func New(a, b *trace.Trace) Diff {
-	sa, sb := stats.New(a), stats.New(b)
-	return Diff{A: side(a, &sa), B: side(b, &sb), OpTypes: ops(sa.OpTypes, sb.OpTypes), Ops: ops(sa.Ops, sb.Ops)}
+// Sums is what is compared of a trace: it takes its tasks and calls whole, or piece by piece.
+type Sums struct {
+	stats *stats.Collector
+	info  *stats.InfoCollector
 }
 
-func side(t *trace.Trace, s *stats.Stats) Side {
-	in := stats.NewInfo(t)
-	return Side{in.Tasks, in.DeviceTimeNs, in.SpanNs, s.UnionNs, s.Idle.Total()}
+// NewSums makes sums of nothing.
+func NewSums() Sums { return Sums{stats.NewCollector(), stats.NewInfoCollector()} }
+
+// Tasks takes the next tasks in canonical order, which refer to these accounts.
+func (s Sums) Tasks(t *trace.Tasks, accounts []trace.Account) {
+	s.stats.Tasks(t, accounts)
+	s.info.Tasks(t, accounts)
+}
+
+// Calls takes host calls.
+func (s Sums) Calls(rows []trace.Span) {
+	s.stats.Calls(rows)
+	s.info.Calls(rows)
+}
+
+// Whole takes all of t.
+func (s Sums) Whole(t *trace.Trace) {
+	s.stats.Whole(t)
+	s.info.Whole(t)
+}
+
+// New compares two traces.
+func New(a, b *trace.Trace) Diff {
+	x, y := NewSums(), NewSums()
+	x.Whole(a)
+	y.Whole(b)
+	return Of(a, b, x, y)
+}
+
+// Of compares two traces by their sums. Their tasks and calls are not looked at.
+func Of(a, b *trace.Trace, x, y Sums) Diff {
+	sa, sb := x.stats.Stats(a), y.stats.Stats(b)
+	return Diff{A: x.side(a, &sa), B: y.side(b, &sb), OpTypes: ops(sa.OpTypes, sb.OpTypes), Ops: ops(sa.Ops, sb.Ops)}
+}
+
+func (s Sums) side(t *trace.Trace, st *stats.Stats) Side {
+	in := s.info.Info(t)
+	return Side{in.Tasks, in.DeviceTimeNs, in.SpanNs, st.UnionNs, st.Idle.Total()}
 }
 
 func ops(a, b []stats.Op) []Op {

@@ -71,7 +71,8 @@ func varintLen(u uint64) int  { return (bits.Len64(u|1) + 6) / 7 }
 // columnReader takes columns from a payload. After an error it takes nothing and keeps the error.
 type columnReader struct {
 	b     []byte
-	v     []int64
+	v     []int64 // the column at hand
+	at    []int64 // the times from which it holds distances
 	first bool
 	zero  bool // the column at hand is all zero
 	err   error
@@ -81,13 +82,13 @@ func (c *columnReader) start(payload []byte, rows int) {
 	if cap(c.v) < rows {
 		c.v = make([]int64, rows)
 	}
-	*c = columnReader{b: payload, v: c.v[:rows], first: true}
+	*c = columnReader{b: payload, v: c.v[:rows], at: c.at, first: true}
 }
 
 // take reads the next column into a field of all rows, which are zero so far. Values above limit, and negative ones
 // when there is a limit, are an error; limit 0 means that any value will do.
 func take[R any](c *columnReader, rows []R, limit uint64, set func(*R, int64)) {
-	if c.zero = false; !c.read(limit) {
+	if !c.read(limit) {
 		return
 	}
 	v := c.v[:len(rows)]
@@ -101,6 +102,7 @@ func (c *columnReader) read(limit uint64) bool {
 	if c.err != nil {
 		return false
 	}
+	c.zero = false
 	c.err = c.decode()
 	c.first = false
 	if c.err != nil || c.zero && limit > 0 {
@@ -114,6 +116,14 @@ func (c *columnReader) read(limit uint64) bool {
 		c.err = errLarge
 	}
 	return c.err == nil
+}
+
+// largest is the largest value of the column at hand, which has no negative ones.
+func (c *columnReader) largest() (most int64) {
+	for _, v := range c.v {
+		most = max(most, v)
+	}
+	return most
 }
 
 var (

@@ -7,35 +7,35 @@ import (
 	"npu/internal/trace"
 )
 
-// rows hands the payload of a chunk to the recorder. Kinds of later versions are skipped.
-func (d *reader) rows(h *head, payload []byte) error {
-	rows := int(h.rows)
-	switch h.kind {
+// take hands the rows of a chunk to the recorder. Kinds of later versions are skipped.
+func (d *reader) take(c *chunk) error {
+	rows := int(c.rows)
+	switch c.kind {
 	case kindMeta:
-		m, err := takeMeta(payload, rows)
+		m, err := takeMeta(c.payload, rows)
 		d.out.SetMeta(m)
 		return err
 	case kindStrings:
-		return d.newStrings(payload, rows)
+		return d.newStrings(c.payload, rows)
 	case kindAccounts:
-		return d.newAccounts(payload, rows)
+		return d.newAccounts(c.accounts)
 	case kindStreams:
-		return takeStreams(payload, rows, func(s trace.Stream) { d.out.NameStream(s.Device, s.ID, s.Name, s.Priority) })
+		return takeStreams(c.payload, rows, func(s trace.Stream) { d.out.NameStream(s.Device, s.ID, s.Name, s.Priority) })
 	case kindThreads:
-		return takeThreads(payload, rows, func(t trace.Thread) { d.out.NameThread(t.ID, t.Name) })
+		return takeThreads(c.payload, rows, func(t trace.Thread) { d.out.NameThread(t.ID, t.Name) })
 	case kindTasks:
-		return d.newTasks(payload, rows)
+		return d.newTasks(c)
 	case kindSpans:
-		return d.newSpans(payload, rows)
+		return d.newSpans(c)
 	case kindCounters:
-		return d.newCounters(payload, rows)
+		return d.newCounters(c.counters)
 	case kindSheets:
-		s, err := takeSheet(payload, rows)
+		s, err := takeSheet(c.payload, rows)
 		d.source.AddSheet(s)
 		return err
 	case kindEnd:
 		d.ended = true
-		n, err := takeCounts(payload)
+		n, err := takeCounts(c.payload)
 		if err == nil && n != d.total {
 			err = fmt.Errorf("%d records were read, and the file says %d", d.total.sum(), n.sum())
 		}
@@ -61,13 +61,7 @@ func (d *reader) newStrings(payload []byte, rows int) error {
 	return nil
 }
 
-func (d *reader) newAccounts(payload []byte, rows int) error {
-	list := make([]trace.Account, rows)
-	d.columns.start(payload, rows)
-	takeAccounts(&d.columns, list)
-	if err := d.columns.done(); err != nil {
-		return err
-	}
+func (d *reader) newAccounts(list []trace.Account) error {
 	for _, a := range list {
 		if int(d.out.AddAccount(a)) != d.accounts {
 			return fmt.Errorf("account %d is there twice", d.accounts)
@@ -79,69 +73,52 @@ func (d *reader) newAccounts(payload []byte, rows int) error {
 
 var errName = errors.New("a row has a name that is not in the string table before it")
 
-func (d *reader) newTasks(payload []byte, rows int) error {
-	b := d.batch()
-	b.tasks = resize(b.tasks, rows)
-	d.columns.start(payload, rows)
-	takeTasks(&d.columns, b.tasks)
-	if err := d.columns.done(); err != nil {
-		return err
-	}
-	for i := range b.tasks {
-		k := &b.tasks[i]
-		if int(k.Name) >= d.strings || int(k.Op) >= d.strings {
-			return errName
+func (d *reader) newTasks(c *chunk) error {
+	switch {
+	case c.name >= int64(d.strings):
+		return errName
+	case c.acct >= int64(d.accounts):
+		return errors.New("a row has a cycle account that is not in the table before it")
+	case d.skim != nil:
+		if err := d.skim.tasks(c.part.Tasks(), c.ordered, d.out.AccountTable()); err != nil {
+			return err
 		}
-		if int(k.Acct) >= d.accounts {
-			return errors.New("a row has a cycle account that is not in the table before it")
-		}
+	case c.part == &c.small:
+		d.out.Part(c.part)
+	default:
+		d.out.TakePart(c.part)
 	}
-	d.full <- b
-	d.total.tasks += uint64(rows)
+	c.part = nil
+	d.total.tasks += uint64(c.rows)
 	return nil
 }
 
-func (d *reader) newSpans(payload []byte, rows int) error {
-	b := d.batch()
-	b.spans = resize(b.spans, rows)
-	d.columns.start(payload, rows)
-	takeSpans(&d.columns, b.spans)
-	if err := d.columns.done(); err != nil {
-		return err
+func (d *reader) newSpans(c *chunk) error {
+	if c.name >= int64(d.strings) {
+		return errName
 	}
-	for i := range b.spans {
-		if int(b.spans[i].Name) >= d.strings {
-			return errName
-		}
+	d.total.spans += uint64(len(c.spans))
+	switch {
+	case d.skim != nil:
+		d.skim.to.Calls(c.spans)
+	case len(c.spans) == trace.ChunkRows:
+		d.out.TakeSpans(c.spans)
+		c.spans = nil
+	default:
+		d.out.Spans(c.spans)
 	}
-	d.full <- b
-	d.total.spans += uint64(rows)
 	return nil
 }
 
-func (d *reader) newCounters(payload []byte, rows int) error {
-	b := d.batch()
-	b.counters = resize(b.counters, rows)
-	d.columns.start(payload, rows)
-	takeCounters(&d.columns, b.counters)
-	if err := d.columns.done(); err != nil {
-		return err
-	}
-	for i := range b.counters {
-		if int(b.counters[i].Name) >= d.strings {
+func (d *reader) newCounters(list []trace.Counter) error {
+	for i := range list {
+		if int(list[i].Name) >= d.strings {
 			return errName
 		}
 	}
-	d.full <- b
-	d.total.counters += uint64(rows)
+	d.out.Counters(list)
+	d.total.counters += uint64(len(list))
 	return nil
-}
-
-// batch is a batch without rows. One whose chunk turns out to be damaged is not handed on: nothing follows it.
-func (d *reader) batch() *batch {
-	b := <-d.free
-	b.tasks, b.spans, b.counters = b.tasks[:0], b.spans[:0], b.counters[:0]
-	return b
 }
 
 // resize gives n zero rows.

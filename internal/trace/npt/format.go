@@ -1,6 +1,6 @@
 // Package npt reads and writes captures (.npt): the own file format of a task trace, small, quick to read, and good
 // up to the last complete chunk when the writer was killed. docs/formats/npt.md is its description, byte by byte.
-// A Writer has one owner at a time. Read runs one goroutine, which ends before Read does.
+// A Writer has one owner at a time. Read runs a goroutine a processor, which end before Read does.
 package npt
 
 import (

@@ -231,6 +231,16 @@ func FuzzReader(f *testing.F) {
 				continue
 			}
 			tr.Check()
+			var s seen
+			skimmed, err2 := Skim(bytes.NewReader(b), allFields(), &s)
+			if skimmed != nil && (len(s.tasks) != tr.Tasks.Len() || len(s.calls) != tr.Spans.Len() || (err2 == nil) != (err == nil) || err != nil && err.Error() != err2.Error()) {
+				t.Fatalf("skimmed %d tasks, %d calls, %v; read %d, %d, %v", len(s.tasks), len(s.calls), err2, tr.Tasks.Len(), tr.Spans.Len(), err)
+			}
+			for i, k := range tr.Tasks.All() {
+				if skimmed != nil && (s.tasks[i].Start != k.Start || s.tasks[i].Task != k.Task) {
+					t.Fatalf("row %d skimmed as %+v, read as %+v", i, s.tasks[i], k)
+				}
+			}
 			again, err2 := Read(bytes.NewReader(capture(t, tr)))
 			if err2 != nil {
 				t.Fatalf("what was read cannot be read back: %v", err2)

@@ -2,13 +2,12 @@ package npt
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/klauspost/compress/zstd"
+	"runtime"
+	"sync"
 
 	"npu/internal/problem"
 	"npu/internal/trace"
@@ -35,72 +34,86 @@ func Read(r io.Reader) (*trace.Trace, error) { return ReadInto(r, trace.NewRecor
 
 // ReadInto is as Read, by way of a recorder that is empty: one that has a tap, say, or a limit.
 func ReadInto(r io.Reader, out *trace.Recorder) (*trace.Trace, error) {
-	d := reader{
-		in: bufio.NewReaderSize(r, 1<<16), out: out, strings: 1, accounts: 1,
-		full: make(chan *batch, inFlight), free: make(chan *batch, inFlight),
-	}
-	var err error
-	if d.zstd, err = newDecoder(); err != nil {
-		return nil, fmt.Errorf("read capture: %w", err)
-	}
-	defer d.zstd.Close()
+	d := reader{in: bufio.NewReaderSize(r, 1<<16), out: out, strings: 1, accounts: 1}
 	if err := d.header(); err != nil {
 		return nil, err
 	}
-	for range inFlight {
-		d.free <- &batch{}
-	}
-	go func() {
-		defer close(d.full)
-		for !d.ended && d.err == nil {
-			d.err = d.chunk()
-		}
-	}()
-	for b := range d.full {
-		d.out.Tasks(b.tasks)
-		d.out.Spans(b.spans)
-		d.out.Counters(b.counters)
-		d.free <- b
-	}
+	err := d.all()
+	return d.out.Finish(), err
+}
+
+// all reads up to the end chunk, and tells the recorder where the rows come from.
+func (d *reader) all() error {
+	d.err = d.chunks()
 	d.source.Format = "npt"
 	if d.err == nil {
 		d.out.SetSource(d.source)
-		return d.out.Finish(), nil
+		return nil
 	}
 	d.source.Missing = []string{fmt.Sprintf("the records after offset %#x: %v", d.offset, d.err)}
 	d.out.SetSource(d.source)
-	return d.out.Finish(), problem.Damagedf("read capture: at offset %#x: %w; the %d records before it are good", d.offset, d.err, d.total.sum())
+	return problem.Damagedf("read capture: at offset %#x: %w; the %d records before it are good", d.offset, d.err, d.total.sum())
 }
 
-// inFlight is how many batches of rows are on their way from the decoder to the recorder.
-const inFlight = 3
-
-// batch is the rows of one chunk.
-type batch struct {
-	tasks    []trace.Task
-	spans    []trace.Span
-	counters []trace.Counter
-}
-
-// reader decodes in a goroutine of its own, while the caller's records. The decoder alone touches the recorder's
-// tables, and the caller alone its rows, until the decoder has closed full.
+// reader reads chunks and hands their rows to the recorder in the order of the file; others decode them meanwhile.
 type reader struct {
-	out        *trace.Recorder
-	full, free chan *batch
-
+	out      *trace.Recorder
+	skim     *skim // nil: the recorder takes tasks and calls
 	in       *bufio.Reader
-	zstd     *zstd.Decoder
 	offset   int64 // of the chunk at hand
-	head     [chunkHead]byte
-	stored   bytes.Buffer
-	raw      []byte
-	columns  columnReader
-	accounts int // known so far, with the empty one
+	accounts int   // known so far, with the empty one
 	strings  int
 	total    counts
 	source   trace.Source // with the tables that were read
 	ended    bool
 	err      error
+}
+
+// mostDecoders is how many goroutines decode at most: reading and what comes behind it keep no more of them busy.
+const mostDecoders = 8
+
+// chunks reads up to the end chunk. The decoders are always a few chunks ahead of the recorder.
+func (d *reader) chunks() error {
+	n := min(runtime.GOMAXPROCS(0), mostDecoders)
+	work := make(chan *chunk, 2*n)
+	var decoders sync.WaitGroup
+	for range n {
+		decoders.Go(func() {
+			var z decoder
+			defer z.close()
+			for c := range work {
+				c.decode(&z, d.skim)
+				c.done <- struct{}{}
+			}
+		})
+	}
+	defer decoders.Wait()
+	defer close(work)
+	ring := make([]*chunk, cap(work))
+	for i := range ring {
+		ring[i] = &chunk{done: make(chan struct{}, 1)}
+	}
+	for first, next, last := 0, 0, false; ; {
+		for next-first < len(ring) && !last {
+			c := ring[next%len(ring)]
+			last = !d.read(c)
+			work <- c
+			next++
+		}
+		c := ring[first%len(ring)]
+		first++
+		<-c.done
+		if err := c.err; err != nil {
+			return err
+		}
+		if err := d.take(c); err != nil {
+			return fmt.Errorf("chunk of %s: %w", c.kind, err)
+		}
+		d.offset += chunkHead + int64(c.stored)
+		if d.ended {
+			return nil
+		}
+	}
 }
 
 func (d *reader) header() error {
@@ -120,64 +133,8 @@ func (d *reader) header() error {
 	return nil
 }
 
-// chunk reads one chunk and moves the offset past it.
-func (d *reader) chunk() error {
-	if n, err := io.ReadFull(d.in, d.head[:]); err != nil {
-		if n == 0 && errors.Is(err, io.EOF) {
-			return errors.New("the end chunk is missing (was the run interrupted?)")
-		}
-		return cut(err, chunkHead, n)
-	}
-	var h head
-	h.get(d.head[:])
-	switch {
-	case h.stored > maxRaw || h.raw > maxRaw || h.rows > maxRows:
-		return fmt.Errorf("chunk says %d rows and %d bytes, more than the format allows", h.rows, max(h.stored, h.raw))
-	case h.kind != kindMeta && h.stored < h.rows:
-		return fmt.Errorf("chunk says %d rows in %d bytes, less than a byte a row", h.rows, h.stored)
-	}
-	d.stored.Reset()
-	if n, err := io.CopyN(&d.stored, d.in, int64(h.stored)); err != nil {
-		return cut(err, int(h.stored), int(n))
-	}
-	payload := d.stored.Bytes()
-	if got := sum(d.head[:], payload); got != h.hash {
-		return fmt.Errorf("chunk of %s has the checksum %016x, and says %016x", h.kind, got, h.hash)
-	}
-	payload, err := d.unpack(&h, payload)
-	if err == nil {
-		err = d.rows(&h, payload)
-	}
-	if err != nil {
-		return fmt.Errorf("chunk of %s: %w", h.kind, err)
-	}
-	d.offset += chunkHead + int64(h.stored)
-	return nil
-}
-
-func cut(err error, want, got int) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%d bytes are due, and %d are left (was the file cut short?)", want, got)
-	}
-	return err
-}
-
-func (d *reader) unpack(h *head, stored []byte) ([]byte, error) {
-	switch h.encoding {
-	case storedRaw:
-	case storedZstd:
-		if cap(d.raw) < int(h.raw) {
-			d.raw = make([]byte, 0, h.raw)
-		}
-		var err error
-		if stored, err = d.zstd.DecodeAll(stored, d.raw[:0:h.raw]); err != nil {
-			return nil, fmt.Errorf("decompress: %w", err)
-		}
-	default:
-		return nil, fmt.Errorf("encoding %d is unknown", h.encoding)
-	}
-	if len(stored) != int(h.raw) {
-		return nil, fmt.Errorf("%d bytes of payload, and the header says %d", len(stored), h.raw)
-	}
-	return stored, nil
+// read reads what is stored of the next chunk; false when no other follows, since it is the last or cannot be read.
+func (d *reader) read(c *chunk) bool {
+	c.err = c.fetch(d.in)
+	return c.err == nil && c.kind != kindEnd
 }

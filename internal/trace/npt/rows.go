@@ -36,29 +36,60 @@ func putTasks(c *columnWriter, rows []trace.Task) {
 	put(c, rows, func(k *trace.Task) int64 { return int64(k.Flags) })
 }
 
-func takeTasks(c *columnReader, rows []trace.Task) {
-	take(c, rows, 0, func(k *trace.Task, v int64) { k.Start = v })
-	take(c, rows, 0, func(k *trace.Task, v int64) { k.End = k.Start + v })
-	take(c, rows, 0, func(k *trace.Task, v int64) { k.Ready = k.Start - v })
-	take(c, rows, 0, func(k *trace.Task, v int64) { k.Submit = k.Ready - v })
-	take(c, rows, 0, func(k *trace.Task, v int64) { k.Bytes = v })
-	take(c, rows, math.MaxUint32, func(k *trace.Task, v int64) { k.Name = trace.StringID(v) })
-	take(c, rows, math.MaxUint32, func(k *trace.Task, v int64) { k.Op = trace.StringID(v) })
-	take(c, rows, math.MaxUint32, func(k *trace.Task, v int64) { k.Stream = uint32(v) })
-	take(c, rows, math.MaxUint32, func(k *trace.Task, v int64) { k.Task = uint32(v) })
-	take(c, rows, math.MaxUint32, func(k *trace.Task, v int64) { k.Blocks = uint32(v) })
-	take(c, rows, math.MaxUint32, func(k *trace.Task, v int64) { k.Event = uint32(v) })
-	take(c, rows, math.MaxUint32, func(k *trace.Task, v int64) { k.Gen = uint32(v) })
-	take(c, rows, math.MaxUint32, func(k *trace.Task, v int64) { k.Model = uint32(v) })
-	take(c, rows, math.MaxUint32, func(k *trace.Task, v int64) { k.Iter = uint32(v) })
-	take(c, rows, math.MaxUint32, func(k *trace.Task, v int64) { k.Code = uint32(v) })
-	take(c, rows, math.MaxUint32, func(k *trace.Task, v int64) { k.Acct = uint32(v) })
-	take(c, rows, math.MaxUint16, func(k *trace.Task, v int64) { k.Device = uint16(v) })
-	take(c, rows, math.MaxUint16, func(k *trace.Task, v int64) { k.Thread = uint16(v) })
-	take(c, rows, math.MaxUint8, func(k *trace.Task, v int64) { k.Kind = trace.Kind(v) })
-	take(c, rows, math.MaxUint8, func(k *trace.Task, v int64) { k.Engine = trace.Engine(v) })
-	take(c, rows, math.MaxUint8, func(k *trace.Task, v int64) { k.Dir = trace.Dir(v) })
-	take(c, rows, math.MaxUint8, func(k *trace.Task, v int64) { k.Flags = uint8(v) })
+// fields are those of a task behind its times.
+var fields = [...]struct {
+	field trace.Field
+	limit uint64
+}{
+	{trace.FieldBytes, 0},
+	{trace.FieldName, math.MaxUint32}, {trace.FieldOp, math.MaxUint32}, {trace.FieldStream, math.MaxUint32}, {trace.FieldTask, math.MaxUint32},
+	{trace.FieldBlocks, math.MaxUint32}, {trace.FieldEvent, math.MaxUint32}, {trace.FieldGen, math.MaxUint32}, {trace.FieldModel, math.MaxUint32},
+	{trace.FieldIter, math.MaxUint32}, {trace.FieldCode, math.MaxUint32}, {trace.FieldAcct, math.MaxUint32},
+	{trace.FieldDevice, math.MaxUint16}, {trace.FieldThread, math.MaxUint16},
+	{trace.FieldKind, math.MaxUint8}, {trace.FieldEngine, math.MaxUint8}, {trace.FieldDir, math.MaxUint8}, {trace.FieldFlags, math.MaxUint8},
+}
+
+// takeTasks fills the fields of p that are to be seen, and gives the largest ids of names and accounts.
+func takeTasks(c *columnReader, p *trace.Part, s *skim) (name, acct int64) {
+	if !c.read(0) {
+		return 0, 0
+	}
+	at := append(c.at[:0], c.v...)
+	c.at = at
+	p.Set(trace.FieldStart, c.v)
+	c.times(p, trace.FieldEnd, 1, s)
+	c.times(p, trace.FieldReady, -1, s)
+	copy(at, c.v) // the submission is told as a distance from it
+	c.times(p, trace.FieldSubmit, -1, s)
+	for _, f := range &fields {
+		if !c.read(f.limit) && c.err != nil {
+			return 0, 0
+		}
+		if s.sees(f.field) {
+			p.Set(f.field, c.v)
+		}
+		switch f.field {
+		case trace.FieldName, trace.FieldOp:
+			name = max(name, c.largest())
+		case trace.FieldAcct:
+			acct = c.largest()
+		}
+	}
+	return name, acct
+}
+
+// times reads a column of distances behind (1) or before (-1) the times in c.at.
+func (c *columnReader) times(p *trace.Part, f trace.Field, sign int64, s *skim) {
+	if !c.read(0) {
+		return
+	}
+	at := c.at[:len(c.v)]
+	for i, v := range c.v {
+		c.v[i] = at[i] + sign*v
+	}
+	if s.sees(f) {
+		p.Set(f, c.v)
+	}
 }
 
 func putSpans(c *columnWriter, rows []trace.Span) {

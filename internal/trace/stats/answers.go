@@ -17,18 +17,21 @@ type Answer struct {
 
 const shapes = "which shapes it had"
 
-// answers says what t can tell.
-func answers(t *trace.Trace) []Answer {
-	kernels, typed, submitted, collectives, cycles := false, false, false, false, false
-	for i := range t.Tasks.Len() {
-		kind := t.Tasks.Kind.At(i)
-		kernel := kind.Kernel()
-		kernels = kernels || kernel
-		typed = typed || kernel && t.Tasks.Op.At(i) != 0
-		submitted = submitted || t.Tasks.Flags.At(i)&trace.FlagNoSubmit == 0
-		collectives = collectives || kind == trace.Communication
-		cycles = cycles || t.Tasks.Acct.At(i) != 0
+// known is what tasks say of themselves.
+type known struct{ typed, submitted, collectives, cycles bool }
+
+func (x *known) add(v *view) {
+	for i := range v.n {
+		x.typed = x.typed || v.kind[i].Kernel() && v.op[i] != 0
+		x.submitted = x.submitted || v.flags[i]&trace.FlagNoSubmit == 0
+		x.collectives = x.collectives || v.kind[i] == trace.Communication
+		x.cycles = x.cycles || v.acct[i] != 0
 	}
+}
+
+// answers says what the trace can tell.
+func (c *InfoCollector) answers(t *trace.Trace) []Answer {
+	k := &c.known
 	memory := false
 	for _, c := range t.Counters.All() {
 		if name := t.String(c.Name); strings.Contains(name, "(bytes)") || strings.Contains(name, "(KB)") {
@@ -38,13 +41,13 @@ func answers(t *trace.Trace) []Answer {
 	}
 	s := &t.Source
 	list := []Answer{
-		{"where the device time went", t.Tasks.Len() > 0 || len(s.Totals) > 0, "npu trace stats", "--task-time=l0 or more"},
-		{"which operator types take it", typed || len(s.Totals) > 0, "npu trace stats --only op_types", "--task-time=l1 (torch_npu: profiler_level Level1)"},
-		{"what bounds a kernel", cycles || s.Sheet("pmu") != nil, "npu trace stats --only pmu", "--ai-core=on --aic-metrics=PipeUtilization (torch_npu: aic_metrics)"},
+		{"where the device time went", c.rows > 0 || len(s.Totals) > 0, "npu trace stats", "--task-time=l0 or more"},
+		{"which operator types take it", k.typed || len(s.Totals) > 0, "npu trace stats --only op_types", "--task-time=l1 (torch_npu: profiler_level Level1)"},
+		{"what bounds a kernel", k.cycles || s.Sheet("pmu") != nil, "npu trace stats --only pmu", "--ai-core=on --aic-metrics=PipeUtilization (torch_npu: aic_metrics)"},
 		{shapes, s.Sheet("op_details") != nil, "npu trace query 'select name, input_shapes from op_details'", "--task-time=l1 (torch_npu: profiler_level Level1)"},
-		{"why the device was idle", submitted, "npu trace stats --only idle,streams", "the host's calls: --ascendcl=on --runtime-api=on"},
-		{"what the host did", t.Spans.Len() > 0, "npu trace stats --only apis", "--ascendcl=on --runtime-api=on (torch_npu: activities CPU)"},
-		{"how long communication took", collectives || s.Sheet("communication") != nil, "npu trace stats --only collectives,communication", "--hccl=on (torch_npu: profiler_level Level1)"},
+		{"why the device was idle", k.submitted, "npu trace stats --only idle,streams", "the host's calls: --ascendcl=on --runtime-api=on"},
+		{"what the host did", c.calls > 0, "npu trace stats --only apis", "--ascendcl=on --runtime-api=on (torch_npu: activities CPU)"},
+		{"how long communication took", k.collectives || s.Sheet("communication") != nil, "npu trace stats --only collectives,communication", "--hccl=on (torch_npu: profiler_level Level1)"},
 		{"how fast the links are", s.Sheet("communication_matrix") != nil, "npu trace stats --only links", "--hccl=on and analysis (torch_npu: profiler_level Level1)"},
 		{"how much memory is in use", memory || s.Sheet("operator_memory") != nil, "npu trace stats --only counters", "--sys-hardware-mem=on (torch_npu: profile_memory=True)"},
 		{"how long a step takes", len(s.Steps) > 0, "npu trace stats --only steps", "torch_npu: prof.step() and analysis"},
@@ -77,29 +80,36 @@ type Gap struct {
 	Ns      int64  `json:"ns"`
 }
 
-// gaps finds them, a device each; devices without one are left out.
-func gaps(t *trace.Trace) []Gap {
-	type state struct {
-		Gap
-		end  int64
-		some bool
+// gaps finds them, a device each.
+type gaps struct {
+	devices []gap
+	at      map[uint16]int
+}
+
+type gap struct {
+	Gap
+	end  int64
+	some bool
+}
+
+func (g *gaps) add(v *view) {
+	if g.at == nil {
+		g.at = map[uint16]int{}
 	}
-	var devices []state
-	at := map[uint16]int{}
 	last, index := uint16(0), -1
-	for i := range t.Tasks.Len() {
-		d := t.Tasks.Device.At(i)
+	for i := range v.n {
+		d := v.device[i]
 		if index < 0 || d != last {
-			k, ok := at[d]
+			k, ok := g.at[d]
 			if !ok {
-				k = len(devices)
-				at[d] = k
-				devices = append(devices, state{Gap: Gap{Device: d}})
+				k = len(g.devices)
+				g.at[d] = k
+				g.devices = append(g.devices, gap{Gap: Gap{Device: d}})
 			}
 			last, index = d, k
 		}
-		s := &devices[index]
-		start, end := t.Tasks.Start.At(i), t.Tasks.End.At(i)
+		s := &g.devices[index]
+		start, end := v.start[i], v.end[i]
 		if s.some && start-s.end > s.Ns {
 			s.StartNs, s.Ns = s.end, start-s.end
 		}
@@ -107,8 +117,12 @@ func gaps(t *trace.Trace) []Gap {
 			s.end, s.some = end, true
 		}
 	}
+}
+
+// list is the devices that have one.
+func (g *gaps) list() []Gap {
 	out := []Gap{}
-	for _, s := range devices {
+	for _, s := range g.devices {
 		if s.Ns > 0 {
 			out = append(out, s.Gap)
 		}

@@ -7,6 +7,29 @@ func occupies(k *trace.Task) bool {
 	return k.Engine != trace.EngineNone && k.Engine != trace.EngineHost && !k.Kind.Envelope()
 }
 
+// deviceSums sums up each device.
+type deviceSums struct{ all map[uint16]*deviceSum }
+
+func newDeviceSums() deviceSums { return deviceSums{map[uint16]*deviceSum{}} }
+
+func (s *deviceSums) add(v *view) {
+	var k trace.Task
+	var d *deviceSum
+	for i := range v.n {
+		k.Start, k.End, k.Kind, k.Engine = v.start[i], v.end[i], v.kind[i], v.engine[i]
+		if id := v.device[i]; d == nil || d.Device.Device != id {
+			if d = s.all[id]; d == nil {
+				d = &deviceSum{Device: Device{Device: id}, from: k.Start, to: k.Start}
+				s.all[id] = d
+			}
+		}
+		d.cover(&k)
+		if v.flags[i]&trace.FlagPart == 0 {
+			d.add(&k)
+		}
+	}
+}
+
 // deviceSum sums up one device, whose tasks come by start.
 type deviceSum struct {
 	Device

@@ -22,6 +22,34 @@ func (i *Idle) add(o Idle) {
 	i.UnknownNs += o.UnknownNs
 }
 
+// streamSums sums up each stream. Most tasks are of a stream that was seen lately.
+type streamSums struct {
+	all    map[streamKey]*streamSum
+	recent [64]*streamSum
+}
+
+func newStreamSums() streamSums { return streamSums{all: map[streamKey]*streamSum{}} }
+
+func (s *streamSums) add(v *view) {
+	var k trace.Task
+	for i := range v.n {
+		if k.Flags = v.flags[i]; k.Flags&trace.FlagPart != 0 {
+			continue
+		}
+		k.Submit, k.Ready, k.Start, k.End, k.Kind, k.Engine = v.submit[i], v.ready[i], v.start[i], v.end[i], v.kind[i], v.engine[i]
+		key := streamKey{v.device[i], v.stream[i]}
+		recent := &s.recent[(key.stream^uint32(key.device)<<3)%uint32(len(s.recent))]
+		if x := *recent; x == nil || x.Stream.Stream != key.stream || x.Stream.Device != key.device {
+			if x = s.all[key]; x == nil {
+				x = &streamSum{Stream: Stream{Device: key.device, Stream: key.stream}}
+				s.all[key] = x
+			}
+			*recent = x
+		}
+		(*recent).add(&k)
+	}
+}
+
 type streamSum struct {
 	Stream
 	free int64 // when the task before ended

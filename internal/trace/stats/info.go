@@ -41,49 +41,103 @@ type Info struct {
 
 // NewInfo describes t.
 func NewInfo(t *trace.Trace) Info {
+	c := NewInfoCollector()
+	c.Whole(t)
+	return c.Info(t)
+}
+
+// InfoCollector takes the tasks and calls of a trace piece by piece, as Collector does, for its description.
+type InfoCollector struct {
+	rows       int // tasks, parts among them
+	tasks      int64
+	deviceTime int64
+	from, to   int64
+	calls      int
+	kinds      [256]int64
+	other      map[trace.StringID]int64 // tasks that the source has its own words for
+	devices    map[uint16]bool
+	streams    map[streamKey]bool
+	last       streamKey
+	known      known
+	gaps       gaps
+	view       view
+}
+
+// NewInfoCollector makes a collector that has seen nothing.
+func NewInfoCollector() *InfoCollector {
+	return &InfoCollector{other: map[trace.StringID]int64{}, devices: map[uint16]bool{}, streams: map[streamKey]bool{}}
+}
+
+// Whole takes all of t.
+func (c *InfoCollector) Whole(t *trace.Trace) {
+	c.Tasks(&t.Tasks, t.Accounts)
+	c.calls += t.Spans.Len()
+}
+
+// Calls counts host calls.
+func (c *InfoCollector) Calls(rows []trace.Span) { c.calls += len(rows) }
+
+// Tasks takes the next tasks in canonical order.
+func (c *InfoCollector) Tasks(t *trace.Tasks, _ []trace.Account) {
+	v := &c.view
+	for k := range v.chunks(t) {
+		v.load(t, k)
+		c.known.add(v)
+		c.gaps.add(v)
+		c.add(v)
+	}
+}
+
+func (c *InfoCollector) add(v *view) {
+	for i := range v.n {
+		if c.rows++; c.rows == 1 {
+			c.from, c.to = v.start[i], v.end[i]
+		}
+		c.to = max(c.to, v.end[i])
+		key := streamKey{v.device[i], v.stream[i]}
+		if v.flags[i]&trace.FlagPart != 0 {
+			c.devices[key.device] = true
+			continue
+		}
+		if key != c.last || len(c.streams) == 0 {
+			c.devices[key.device], c.streams[key], c.last = true, true, key
+		}
+		c.tasks++
+		if !v.kind[i].Envelope() {
+			c.deviceTime += v.end[i] - v.start[i]
+		}
+		if v.kind[i] == trace.Other && v.op[i] != 0 {
+			c.other[v.op[i]]++
+			continue
+		}
+		c.kinds[v.kind[i]]++
+	}
+}
+
+// Info is the description of what was taken. t is the trace that it is of, whose tasks and calls are not looked at.
+func (c *InfoCollector) Info(t *trace.Trace) Info {
 	in := Info{
 		Format: t.Source.Format, Chip: t.Meta.Chip, Model: t.Meta.Model, Policy: t.Meta.Policy, Ranks: t.Source.Ranks,
-		HostCalls: t.Spans.Len(), WallOrdered: t.Meta.WallOrdered, LostRecords: t.Meta.Lost, BadRecords: t.Source.BadRecords,
+		Tasks: c.tasks, DeviceTimeNs: c.deviceTime, SpanNs: c.to - c.from, Streams: len(c.streams), Devices: len(c.devices),
+		HostCalls: c.calls, WallOrdered: t.Meta.WallOrdered, LostRecords: t.Meta.Lost, BadRecords: t.Source.BadRecords,
 		ByKind: map[string]int64{}, Missing: append([]string{}, t.Source.Missing...), Hints: append([]string{}, t.Source.Hints...),
 		Records: map[string]int64{}, SourceDevices: t.Source.Devices, Steps: len(t.Source.Steps), Counters: t.Counters.Len(),
-		Tables: map[string]int{}, Answers: answers(t), Gaps: gaps(t), Notes: append([]string{}, t.Source.Notes...),
+		Tables: map[string]int{}, Answers: c.answers(t), Gaps: c.gaps.list(), Notes: append([]string{}, t.Source.Notes...),
 	}
 	for i := range t.Source.Sheets {
 		in.Tables[t.Source.Sheets[i].Name] = t.Source.Sheets[i].Rows
 	}
-	devices, streams := map[uint16]bool{}, map[streamKey]bool{}
 	maps.Copy(in.Records, t.Source.Records)
-	var kinds [256]int64
-	var last streamKey
-	for i, k := range t.Tasks.All() {
-		if k.Flags&trace.FlagPart != 0 {
-			devices[k.Device] = true
-			continue
-		}
-		if key := (streamKey{k.Device, k.Stream}); i == 0 || key != last {
-			devices[k.Device], streams[key], last = true, true, key
-		}
-		in.Tasks++
-		if !k.Kind.Envelope() {
-			in.DeviceTimeNs += k.End - k.Start
-		}
-		if k.Kind == trace.Other && k.Op != 0 {
-			in.ByKind[t.String(k.Op)]++
-			continue
-		}
-		kinds[k.Kind]++
+	for op, n := range c.other {
+		in.ByKind[t.String(op)] += n
 	}
-	for k, n := range kinds {
+	for k, n := range c.kinds {
 		if n > 0 {
 			in.ByKind[trace.Kind(k).String()] += n
 		}
 	}
-	if in.Devices = len(devices); in.Devices == 0 {
+	if in.Devices == 0 {
 		in.Devices = t.Meta.Devices
-	}
-	in.Streams = len(streams)
-	if from, to, ok := bounds(t); ok {
-		in.SpanNs = to - from
 	}
 	return in
 }
@@ -91,16 +145,4 @@ func NewInfo(t *trace.Trace) Info {
 type streamKey struct {
 	device uint16
 	stream uint32
-}
-
-// bounds is the first start and the last end of all tasks.
-func bounds(t *trace.Trace) (from, to int64, ok bool) {
-	if t.Tasks.Len() == 0 {
-		return 0, 0, false
-	}
-	from, to = t.Tasks.Start.At(0), t.Tasks.End.At(0)
-	for i := range t.Tasks.Len() {
-		to = max(to, t.Tasks.End.At(i))
-	}
-	return from, to, true
 }

@@ -12,10 +12,44 @@ type opKey struct {
 	kind     trace.Kind
 }
 
-// ops sums by operator. Names are dense numbers and nearly always belong to one operator: the first of a name is found
+// opSums sums tasks by operator type, by operator and, those that communicate, by operation.
+type opSums struct{ types, ops, comm *ops }
+
+func newOpSums() opSums { return opSums{newOps(), newOps(), newOps()} }
+
+func (s *opSums) add(v *view, accounts []trace.Account) {
+	var k trace.Task
+	for i := range v.n {
+		k.Start, k.End, k.Bytes = v.start[i], v.end[i], v.bytes[i]
+		key := opKey{op: v.op[i]}
+		kind, name := v.kind[i], v.name[i]
+		if key.op == 0 {
+			key.kind = kind
+		}
+		if kind == trace.Communication {
+			s.comm.add(uint32(name), opKey{key.op, name, kind}, &k, 0)
+		}
+		if v.flags[i]&trace.FlagPart != 0 || kind.Envelope() {
+			continue
+		}
+		cycles := int64(0)
+		if acct := v.acct[i]; int(acct) < len(accounts) {
+			cycles = accounts[acct].Total
+		}
+		place := uint32(key.kind)
+		if key.op != 0 {
+			place = kinds + uint32(key.op)
+		}
+		s.types.add(place, key, &k, cycles)
+		key.name = name
+		s.ops.add(uint32(name), key, &k, cycles)
+	}
+}
+
+// ops sums by operator. Names are dense numbers and nearly always belong to one operator: the first of a place is found
 // without a map.
 type ops struct {
-	first []entry // by name
+	first []entry // by place
 	more  map[opKey]*Op
 }
 
@@ -24,10 +58,11 @@ type entry struct {
 	sum *Op
 }
 
-func newOps(names int) *ops { return &ops{first: make([]entry, names), more: map[opKey]*Op{}} }
+func newOps() *ops { return &ops{more: map[opKey]*Op{}} }
 
-func (o *ops) add(key opKey, k *trace.Task, cycles int64) {
-	s := o.sum(key)
+// add adds a task to the sum of key, which nearly always has the place for itself.
+func (o *ops) add(place uint32, key opKey, k *trace.Task, cycles int64) {
+	s := o.sum(place, key)
 	d := k.End - k.Start
 	s.Count++
 	s.TotalNs += d
@@ -36,9 +71,17 @@ func (o *ops) add(key opKey, k *trace.Task, cycles int64) {
 	s.Bytes += k.Bytes
 }
 
-func (o *ops) sum(key opKey) *Op {
-	if int(key.name) < len(o.first) {
-		e := &o.first[key.name]
+const (
+	places = 1 << 20 // how many sums are found without a map
+	kinds  = 1 << 8  // how many places come before those of operator types
+)
+
+func (o *ops) sum(place uint32, key opKey) *Op {
+	if int(place) >= len(o.first) && place < places {
+		o.first = append(o.first, make([]entry, int(place)+1-len(o.first))...)
+	}
+	if int(place) < len(o.first) {
+		e := &o.first[place]
 		if e.sum == nil {
 			e.key, e.sum = key, &Op{}
 		}
@@ -89,22 +132,24 @@ func order(list []Op) {
 	})
 }
 
-// calls sums the host calls by name.
-func calls(t *trace.Trace) []Op {
-	sums := make([]Op, len(t.Strings))
-	for _, s := range t.Spans.All() {
-		if int(s.Name) >= len(sums) {
-			continue
-		}
-		o, d := &sums[s.Name], s.End-s.Start
-		o.Count++
-		o.TotalNs += d
-		o.MaxNs = max(o.MaxNs, d)
+// callSums sums host calls by name.
+type callSums struct{ sums []Op }
+
+func (c *callSums) add(s *trace.Span) {
+	if int(s.Name) >= len(c.sums) {
+		c.sums = append(c.sums, make([]Op, int(s.Name)+1-len(c.sums))...)
 	}
+	o, d := &c.sums[s.Name], s.End-s.Start
+	o.Count++
+	o.TotalNs += d
+	o.MaxNs = max(o.MaxNs, d)
+}
+
+func (c *callSums) list(t *trace.Trace) []Op {
 	out := []Op{}
-	for id, o := range sums {
+	for id, o := range c.sums {
 		if o.Count > 0 {
-			o.Name, o.MeanNs = t.Strings[id], o.TotalNs/o.Count
+			o.Name, o.MeanNs = t.String(trace.StringID(id)), o.TotalNs/o.Count
 			out = append(out, o)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sync"
 
 	"npu/internal/trace"
 )
@@ -68,23 +69,81 @@ type Device struct {
 	FreeNs    int64 `json:"free_ns"`                  // neither
 }
 
-// New computes the statistics of t in one pass over its tasks, one over its calls and one for the overlap.
+// New computes the statistics of t.
 func New(t *trace.Trace) Stats {
-	c := collector{t: t, types: newOps(0), ops: newOps(len(t.Strings)), comm: newOps(0), streams: map[streamKey]*streamSum{}, devices: map[uint16]*deviceSum{}}
-	for i := range t.Tasks.Len() {
-		k := t.Tasks.At(i)
-		c.add(&k)
+	c := NewCollector()
+	c.Whole(t)
+	return c.Stats(t)
+}
+
+// Collector sums up tasks and calls that come piece by piece. It keeps none of them.
+type Collector struct {
+	ops     opSums
+	streams streamSums
+	devices deviceSums
+	calls   callSums
+	view    view
+}
+
+// NewCollector makes a collector that has seen nothing.
+func NewCollector() *Collector {
+	return &Collector{ops: newOpSums(), streams: newStreamSums(), devices: newDeviceSums()}
+}
+
+// Tasks takes the next tasks in canonical order, which refer to these accounts.
+func (c *Collector) Tasks(t *trace.Tasks, accounts []trace.Account) {
+	for k := range c.view.chunks(t) {
+		c.view.load(t, k)
+		c.ops.add(&c.view, accounts)
+		c.streams.add(&c.view)
+		c.devices.add(&c.view)
 	}
+}
+
+// Calls takes host calls, in any order, whose names all exist.
+func (c *Collector) Calls(rows []trace.Span) {
+	for i := range rows {
+		c.calls.add(&rows[i])
+	}
+}
+
+// Whole takes all of t. Each kind of sum is one goroutine's, so that no sum depends on how many there are.
+func (c *Collector) Whole(t *trace.Trace) {
+	var all sync.WaitGroup
+	each := func(add func(v *view)) {
+		all.Go(func() {
+			v := &view{}
+			for k := range v.chunks(&t.Tasks) {
+				v.load(&t.Tasks, k)
+				add(v)
+			}
+		})
+	}
+	each(func(v *view) { c.ops.add(v, t.Accounts) })
+	each(c.streams.add)
+	each(c.devices.add)
+	all.Go(func() {
+		for _, s := range t.Spans.All() {
+			if int(s.Name) < len(t.Strings) {
+				c.calls.add(s)
+			}
+		}
+	})
+	all.Wait()
+}
+
+// Stats is the statistics of what was taken. t is the trace that it is of, whose tasks and calls are not looked at.
+func (c *Collector) Stats(t *trace.Trace) Stats {
 	out := Stats{
-		OpTypes: c.types.list(t, false), Ops: c.ops.list(t, true), Streams: []Stream{}, Devices: []Device{}, APIs: calls(t), Communication: c.comm.list(t, true),
+		OpTypes: c.ops.types.list(t, false), Ops: c.ops.ops.list(t, true), Streams: []Stream{}, Devices: []Device{}, APIs: c.calls.list(t), Communication: c.ops.comm.list(t, true),
 		Steps: append([]trace.Step{}, t.Source.Steps...), PMU: metrics(t.Source.Sheet("pmu")), CommTimes: commTimes(t), Links: links(t), Counters: counterStats(t),
 	}
 	names := map[streamKey]string{}
 	for _, s := range t.Streams {
 		names[streamKey{s.Device, s.ID}] = s.Name
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(c.streams), streamKey.compare) {
-		s := c.streams[key].Stream
+	for _, key := range slices.SortedFunc(maps.Keys(c.streams.all), streamKey.compare) {
+		s := c.streams.all[key].Stream
 		s.Name = names[key]
 		out.Streams = append(out.Streams, s)
 		out.Idle.add(s.Idle)
@@ -93,9 +152,9 @@ func New(t *trace.Trace) Stats {
 	for _, d := range t.Source.Devices {
 		ranks[d.ID] = d.Rank
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.devices)) {
-		out.CopyComputeNs += c.devices[id].copied
-		d := c.devices[id].finish()
+	for _, id := range slices.Sorted(maps.Keys(c.devices.all)) {
+		out.CopyComputeNs += c.devices.all[id].copied
+		d := c.devices.all[id].finish()
 		if rank, ok := ranks[id]; ok && rank >= 0 {
 			d.Rank = &rank
 		}
@@ -105,59 +164,6 @@ func New(t *trace.Trace) Stats {
 	}
 	totals(t, &out)
 	return out
-}
-
-// collector sums the tasks up. Most tasks are of the stream of the task before.
-type collector struct {
-	t                *trace.Trace
-	types, ops, comm *ops
-	streams          map[streamKey]*streamSum
-	devices          map[uint16]*deviceSum
-	stream           *streamSum
-	device           *deviceSum
-	recent           [64]*streamSum
-}
-
-func (c *collector) add(k *trace.Task) {
-	if c.device == nil || c.device.Device.Device != k.Device {
-		if c.device = c.devices[k.Device]; c.device == nil {
-			c.device = &deviceSum{Device: Device{Device: k.Device}, from: k.Start, to: k.Start}
-			c.devices[k.Device] = c.device
-		}
-	}
-	c.device.cover(k)
-	of := opKey{op: k.Op}
-	if k.Op == 0 {
-		of.kind = k.Kind
-	}
-	if k.Kind == trace.Communication {
-		c.comm.add(opKey{op: k.Op, name: k.Name, kind: k.Kind}, k, 0)
-	}
-	if k.Flags&trace.FlagPart != 0 {
-		return
-	}
-	if s := c.stream; s == nil || s.Stream.Stream != k.Stream || s.Stream.Device != k.Device {
-		key := streamKey{k.Device, k.Stream}
-		recent := &c.recent[(k.Stream^uint32(k.Device)<<3)%uint32(len(c.recent))]
-		if *recent == nil || (*recent).Stream.Stream != k.Stream || (*recent).Stream.Device != k.Device {
-			s := c.streams[key]
-			if s == nil {
-				s = &streamSum{Stream: Stream{Device: k.Device, Stream: k.Stream}}
-				c.streams[key] = s
-			}
-			*recent = s
-		}
-		c.stream = *recent
-	}
-	c.stream.add(k)
-	c.device.add(k)
-	if k.Kind.Envelope() {
-		return
-	}
-	cycles := c.t.Account(k.Acct).Total
-	c.types.add(of, k, cycles)
-	of.name = k.Name
-	c.ops.add(of, k, cycles)
 }
 
 func (a streamKey) compare(b streamKey) int {

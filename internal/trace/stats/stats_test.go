@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"npu/internal/trace"
 	"npu/internal/trace/gen"
+	"npu/internal/trace/npt"
 )
 
 func TestNewInfo(t *testing.T) {
@@ -200,5 +202,29 @@ func TestNew_envelopesAreNoTimeOfTheirOwn(t *testing.T) {
 	}
 	if st.BusyNs != 30 || st.UnionNs != 30 || len(st.Ops) != 1 || st.Streams[0].TotalNs != 0 || st.Streams[0].Tasks != 1 {
 		t.Errorf("stats %+v", st)
+	}
+}
+
+// Sums of pieces are those of the whole.
+func TestCollector_pieces(t *testing.T) {
+	tr := gen.Trace(gen.Options{Tasks: 3*trace.ChunkRows + 11, Devices: 3, Streams: 5})
+	var b bytes.Buffer
+	if err := npt.Write(&b, tr); err != nil {
+		t.Fatal(err)
+	}
+	c, in := NewCollector(), NewInfoCollector()
+	skimmed, err := npt.Skim(bytes.NewReader(b.Bytes()), Fields(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.Stats(skimmed), New(tr); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if _, err := npt.Skim(&b, Fields(), in); err != nil {
+		t.Fatal(err)
+	}
+	tr.Source = skimmed.Source
+	if got, want := in.Info(skimmed), NewInfo(tr); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
