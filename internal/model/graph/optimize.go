@@ -50,6 +50,7 @@ var passes = []pass{
 	{"silu", fuseSilu, false},
 	{"gelu", fuseGelu, true},
 	{"arithmetic", simplify, true},
+	{"winograd", allowWinograd, true},
 	{"fuse-conv", fuseConv, false},
 	{"fuse-matmul", fuseMatMul, true},
 }

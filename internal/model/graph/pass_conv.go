@@ -1,6 +1,10 @@
 package graph
 
-import "npu/internal/sim/kernels"
+import (
+	"slices"
+
+	"npu/internal/sim/kernels"
+)
 
 // fuseConv gives a convolution the residual that is added to its result, and then the activation: FusedConv has the
 // inputs X, W, B?, Z? and computes act(conv(X, W) + B + Z).
@@ -64,4 +68,19 @@ func activation(n *Node) (kernels.Attrs, bool) {
 		return nil, false
 	}
 	return a, true
+}
+
+// allowWinograd says to the kernel that a convolution of 3×3 windows may be summed in another order, by Winograd's way.
+// The kernel decides where that pays.
+func allowWinograd(r *rewriter, n *Node) bool {
+	if n.Op != "Conv" && n.Op != "FusedConv" || len(n.In) < 2 || floatConst(n.In[1]) == nil || n.Attrs.Int("winograd", 0) != 0 {
+		return false
+	}
+	more := func(v int) bool { return v != 1 }
+	if s := n.In[1].Shape; len(s) != 4 || s[2] != 3 || s[3] != 3 || n.Attrs.Int("group", 1) != 1 ||
+		slices.ContainsFunc(n.Attrs.Ints("strides"), more) || slices.ContainsFunc(n.Attrs.Ints("dilations"), more) {
+		return false
+	}
+	n.Attrs = with(n.Attrs, kernels.Attrs{"winograd": int64(1)})
+	return true
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // convOps are the convolutions. FusedConv is made by graph passes: Conv with a fourth operand Z of the result's shape that
-// is added before the activation, which parseActivation describes.
+// is added before the activation, which parseActivation describes. Where their attribute winograd is 1, they may sum in
+// another order.
 func convOps() map[string]*Op {
 	return map[string]*Op{
 		"Conv":          define(inferConv, buildConv),
@@ -137,6 +138,9 @@ func buildConv(s *Spec) (*Kernel, error) {
 		if f := c.few(s, k, fin); f != nil {
 			return f, nil
 		}
+	}
+	if w := c.winograd(s, k, fin); w != nil {
+		return w, nil
 	}
 	return c.compile(s, k, fin, []phase{c.wholePhase()}), nil
 }

@@ -75,6 +75,8 @@ type Exec struct {
 	In, Out   [][]byte
 	Workspace []byte
 	Workers   *Workers
+
+	at int // the block that a loop over the parts of one block is about
 }
 
 // Op is one row of the operator table.

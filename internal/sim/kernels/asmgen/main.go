@@ -24,6 +24,7 @@ func files() map[string][]byte {
 	out := map[string][]byte{}
 	for name, gen := range map[string]func(w *writer){
 		"gemm_amd64.s": products, "rows_amd64.s": rows, "turn_amd64.s": turn, "vector_amd64.s": vectors,
+		"winograd_amd64.s": winograd,
 	} {
 		w := newWriter()
 		for _, i := range []isa{avx512, avx2} {

@@ -113,16 +113,21 @@ func (w *writer) finish() []byte {
 		}
 		fmt.Fprintf(&out, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, 4*len(v))
 	}
-	var constants, evens, masks []uint32
+	var constants, evens, odds, lows, highs, masks []uint32
 	for _, x := range w.consts {
 		constants = append(constants, slices.Repeat([]uint32{math.Float32bits(x)}, 16)...)
 	}
 	for i := range uint32(16) {
-		evens, masks = append(evens, 2*i), append(masks, uint32(int32(i)-8)>>31*0xffffffff)
+		evens, odds = append(evens, 2*i), append(odds, 2*i+1)
+		lows, highs = append(lows, i/2+i%2*16), append(highs, 8+i/2+i%2*16)
+		masks = append(masks, uint32(int32(i)-8)>>31*0xffffffff)
 	}
 	table("constants", constants) // each fills a vector
 	table("evens", evens)         // the numbers of the even elements of two vectors
-	table("masks", masks)         // 8 elements set, 8 not
+	table("odds", odds)
+	table("lows", lows)   // those that interleave two vectors, the first half of the result
+	table("highs", highs) // and the second
+	table("masks", masks) // 8 elements set, 8 not
 	out.Write(w.text.Bytes())
 	return out.Bytes()
 }
