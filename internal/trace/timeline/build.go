@@ -49,7 +49,7 @@ type builder struct {
 	tasks      chunks[trace.Task] // of this program's own traces: tasks that wait for their calls
 	stacks     map[*track][]opened
 	submitters map[submitted]uint16 // threads, in traces of this program
-	async      map[string]opened
+	async      map[string][]opened
 	open       map[*process]overlap
 	batches    struct {
 		spans []trace.Span
@@ -77,8 +77,9 @@ type overlap struct{ computing, communication, alone, free int64 }
 
 // event is the parts of an event that matter; all are text as it stands in the file.
 type event struct {
-	name, cat, ph, ts, dur, pid, tid, id, args []byte
-	pairs                                      []pair // of args
+	name, cat, ph, ts, dur, pid, tid, id, scope, args []byte
+	global                                            bool   // the id holds in all processes
+	pairs                                             []pair // of args
 }
 
 type pair struct{ key, value []byte }
@@ -133,6 +134,12 @@ func (e *event) parse(b []byte) int {
 				e.pid = bare(value)
 			case "tid":
 				e.tid = bare(value)
+			case "id2":
+				e.id, e.global = value, bytes.Contains(value, []byte(`"global"`))
+			}
+		case 5:
+			if string(key) == "scope" {
+				e.scope = bare(value)
 			}
 		case 4:
 			switch string(key) {
@@ -173,7 +180,7 @@ func (b *builder) event(e *event) {
 	ph := e.ph[0]
 	b.phases[ph]++
 	switch ph {
-	case 'X', 'B', 'E', 'b', 'e', 'C':
+	case 'X', 'B', 'E', 'b', 'e', 'S', 'F', 'C':
 	default:
 		return
 	}
@@ -199,15 +206,14 @@ func (b *builder) event(e *event) {
 		b.stacks[t] = append(b.stacks[t], opened{ts, b.intern(e.name), t})
 	case 'E':
 		t := b.track(e.pid, e.tid)
-		stack := b.stacks[t]
-		if len(stack) == 0 || stack[len(stack)-1].start > ts {
+		o, rest, ok := b.pop(b.stacks[t], e, ts)
+		if !ok {
 			b.source.BadRecords++
 			return
 		}
-		o := stack[len(stack)-1]
-		b.stacks[t] = stack[:len(stack)-1]
+		b.stacks[t] = rest
 		b.span(t, trace.Span{Start: o.start, End: ts, Name: o.name}, 0)
-	case 'b', 'e':
+	case 'b', 'e', 'S', 'F':
 		b.asynchronous(ph, e, ts)
 	case 'C':
 		b.counter(e, ts)
@@ -270,20 +276,54 @@ func (b *builder) span(t *track, s trace.Span, connection int64) {
 	}
 }
 
-// asynchronous joins the begin and the end of a slice that belongs to no thread.
+// pop takes the slice that an end closes: the innermost of its name, or else, as names are not always right, the innermost.
+func (b *builder) pop(stack []opened, e *event, ts int64) (o opened, rest []opened, ok bool) {
+	i := len(stack) - 1
+	if name, known := b.names[string(e.name)]; known && len(e.name) > 0 {
+		for of := i; of >= 0; of-- {
+			if stack[of].name == name {
+				i = of
+				break
+			}
+		}
+	}
+	if i < 0 || stack[i].start > ts {
+		return opened{}, stack, false
+	}
+	o = stack[i]
+	return o, slices.Delete(stack, i, i+1), true
+}
+
+// asynchronous joins the begin and the end of a slice that belongs to no thread: of phases b and e, which nest by category and
+// id, and of the older S and F, which go by their name as well.
 func (b *builder) asynchronous(ph byte, e *event, ts int64) {
-	b.key = append(append(append(append(append(b.key[:0], e.cat...), 0), e.id...), 0), e.pid...)
-	if ph == 'b' {
-		key, name := string(b.key), b.intern(e.name)
-		b.async[key] = opened{ts, name, b.track(e.pid, e.tid)}
+	k := b.key[:0]
+	for _, part := range [][]byte{e.cat, e.id, e.scope} {
+		k = append(append(k, part...), 0)
+	}
+	if !e.global {
+		k = append(append(k, e.pid...), 0)
+	}
+	if ph == 'S' || ph == 'F' {
+		k = append(append(k, 1), e.name...)
+	}
+	b.key = k
+	if ph == 'b' || ph == 'S' {
+		key := string(k) // track needs the buffer
+		name, t := b.intern(e.name), b.track(e.pid, e.tid)
+		b.async[key] = append(b.async[key], opened{ts, name, t})
 		return
 	}
-	o, ok := b.async[string(b.key)]
-	if !ok || o.start > ts {
+	o, rest, ok := b.pop(b.async[string(k)], e, ts)
+	if !ok {
 		b.source.BadRecords++
 		return
 	}
-	delete(b.async, string(b.key))
+	if len(rest) == 0 {
+		delete(b.async, string(k))
+	} else {
+		b.async[string(k)] = rest
+	}
 	b.span(o.track, trace.Span{Start: o.start, End: ts, Name: o.name}, 0)
 }
 
@@ -329,8 +369,11 @@ const unitKey = "acc_id"
 func (b *builder) finish() {
 	b.rec.Spans(b.batches.spans)
 	b.link()
-	left := len(b.async)
+	left := 0
 	for _, stack := range b.stacks {
+		left += len(stack)
+	}
+	for _, stack := range b.async {
 		left += len(stack)
 	}
 	guessed := 0

@@ -137,7 +137,7 @@ func (s *scanner) metadata(take func(e *event)) error {
 			last = max(last-margin, 0)
 		}
 		done := 0
-		for {
+		for done < last { // an event may reach beyond
 			hit := bytes.Index(window[done:last], phase)
 			if hit < 0 {
 				break

@@ -37,7 +37,7 @@ type Detail struct {
 func Read(ctx context.Context, open func() (io.ReadCloser, error), o Options) (*trace.Trace, error) {
 	b := &builder{
 		ctx: ctx, options: o, rec: trace.NewRecorder(), words: ascend.NewWords(), processes: map[string]*process{}, tracks: map[string]*track{},
-		names: map[string]trace.StringID{}, calls: newCallTable(), stacks: map[*track][]opened{}, async: map[string]opened{}, open: map[*process]overlap{}, submitters: map[submitted]uint16{},
+		names: map[string]trace.StringID{}, calls: newCallTable(), stacks: map[*track][]opened{}, async: map[string][]opened{}, open: map[*process]overlap{}, submitters: map[submitted]uint16{},
 		source: trace.Source{Format: "Chrome trace", Records: map[string]int64{}},
 	}
 	if err := b.metadata(open); err != nil {
@@ -89,7 +89,9 @@ func (b *builder) events(open func() (io.ReadCloser, error)) error {
 			return fmt.Errorf("read trace events: at offset %#x: %w; the %d events before it are good", s.offset+int64(s.at), err, b.scanned)
 		}
 		if !more {
-			b.bad = s.bad
+			if b.bad = s.bad; b.bad > 0 && b.scanned == 0 {
+				return fmt.Errorf("read trace events: none among the %d values of the array", b.bad)
+			}
 			return nil
 		}
 		b.scanned++

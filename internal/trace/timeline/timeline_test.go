@@ -45,6 +45,13 @@ func TestRead_forgives(t *testing.T) {
 		"braces in strings":  {`[{"ph":"X","name":"}]{[\\","pid":1,"tid":2,"ts":0,"dur":1,"args":{"x":"\"}"}}]`, "[}]{[\\ 0-1000]"},
 		"begin and end":      {`[{"ph":"B","name":"a","pid":1,"tid":1,"ts":1},{"ph":"B","name":"b","pid":1,"tid":1,"ts":2},{"ph":"E","pid":1,"tid":1,"ts":3},{"ph":"E","pid":1,"tid":1,"ts":4}]`, "[a 1000-4000 b 2000-3000]"},
 		"asynchronous":       {`[{"ph":"b","cat":"c","id":1,"name":"a","pid":1,"tid":1,"ts":1},{"ph":"e","cat":"c","id":1,"name":"a","pid":1,"tid":9,"ts":7}]`, "[a 1000-7000]"},
+		"nested asynchronous": {`[{"ph":"b","cat":"c","id":"0x1","name":"a","pid":1,"tid":1,"ts":1},{"ph":"b","cat":"c","id":"0x1","name":"b","pid":1,"tid":1,"ts":2},{"ph":"e","cat":"c","id":"0x1","name":"b","pid":1,"tid":1,"ts":3},
+			{"ph":"e","cat":"c","id":"0x1","name":"a","pid":1,"tid":1,"ts":4}]`, "[a 1000-4000 b 2000-3000]"},
+		"an inner begin without end": {`[{"ph":"B","name":"a","pid":1,"tid":1,"ts":1},{"ph":"B","name":"b","pid":1,"tid":1,"ts":2},{"ph":"E","name":"a","pid":1,"tid":1,"ts":4}]`, "[a 1000-4000]"},
+		"an end of another name":     {`[{"ph":"B","name":"a","pid":1,"tid":1,"ts":1},{"ph":"E","name":"z","pid":1,"tid":1,"ts":4}]`, "[a 1000-4000]"},
+		"older asynchronous":         {`[{"ph":"S","cat":"c","id":1,"name":"a","pid":1,"tid":1,"ts":1},{"ph":"S","cat":"c","id":1,"name":"b","pid":1,"tid":1,"ts":2},{"ph":"T","cat":"c","id":1,"name":"a","pid":1,"tid":1,"ts":2},{"ph":"F","cat":"c","id":1,"name":"a","pid":1,"tid":1,"ts":3},{"ph":"F","cat":"c","id":1,"name":"b","pid":1,"tid":1,"ts":4}]`, "[a 1000-3000 b 2000-4000]"},
+		"global ids": {`[{"ph":"b","cat":"c","id2":{"global":"0x5"},"name":"a","pid":1,"tid":1,"ts":1},{"ph":"b","cat":"c","id2":{"local":"0x5"},"name":"b","pid":1,"tid":1,"ts":1},{"ph":"b","cat":"c","id2":{"local":"0x5"},"name":"c","pid":2,"tid":1,"ts":1},
+			{"ph":"e","cat":"c","id2":{"local":"0x5"},"pid":2,"tid":1,"ts":2},{"ph":"e","cat":"c","id2":{"local":"0x5"},"pid":1,"tid":1,"ts":3},{"ph":"e","cat":"c","id2":{"global":"0x5"},"pid":2,"tid":1,"ts":4}]`, "[a 1000-4000 b 1000-3000 c 1000-2000]"},
 		"Unix time":          {`[{"ph":"X","name":"a","pid":1,"tid":2,"ts":"1784177144514943.513","dur":13.520265625}]`, "[a 1784177144514943513-1784177144514957033]"},
 		"instants, counters": {`[{"ph":"i","name":"a","pid":1,"tid":2,"ts":1},{"ph":"C","name":"c","pid":1,"ts":1,"args":{"v":1.5,"w":"2"}}]`, "[]"},
 	} {
@@ -67,6 +74,8 @@ func TestRead_damage(t *testing.T) {
 		"cut in event":   {"[" + a + `,{"ph":"X","na`, "ends within the events; the 1 events before it are good", 1},
 		"cut in string":  {"[" + a + `,{"ph":"`, "ends within", 1},
 		"cut before":     {`{"stackFrames":{"a":"`, "ends within", -1},
+		"other text":     {"[Host]\nclock: 5\n", "none among the 1 values", -1},
+		"other JSON":     {`[[1,2],[3],null]`, "none among the 3 values", -1},
 		"no value":       {`{"a"}`, "no value", -1},
 		"wrong brackets": {`[` + a + `,{"ph":"X"`, "ends within", 1},
 	} {
@@ -190,6 +199,21 @@ func TestRead_ownTraces(t *testing.T) {
 		}
 		if !slices.Equal(got.Streams, want.Streams) || !slices.Equal(got.Threads, want.Threads) {
 			t.Errorf("%v, %v; want %v, %v", got.Streams, got.Threads, want.Streams, want.Threads)
+		}
+	}
+}
+
+// Metadata is looked for in pieces of the file, and an event of it may lie across two of them, whatever its size.
+func TestRead_metadataAcrossPieces(t *testing.T) {
+	filler := `{"ph":"i","name":"` + strings.Repeat("x", 1000) + `","pid":1,"tid":1,"ts":1},`
+	for _, long := range []int{10, 5000, margin - 100, margin + 100, 3 * margin} {
+		name := `{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"main","more":"` + strings.Repeat("y", long) + `"}},`
+		for shift := 0; shift < 1000; shift += 97 {
+			text := "[" + strings.Repeat(" ", shift) + strings.Repeat(filler, 2000) + name + strings.Repeat(filler, 300) + name + `{"ph":"X","name":"a","pid":1,"tid":2,"ts":1,"dur":1}]`
+			tr, err := readText(text)
+			if err != nil || len(tr.Threads) == 0 || tr.Threads[0].Name != "main" && long < margin {
+				t.Fatalf("length %d, shift %d: %v, %v", long, shift, err, tr.Threads)
+			}
 		}
 	}
 }
