@@ -305,10 +305,21 @@ func looks(head string, packed bool) string {
 		return "is gzip data that holds no JSON and no table"
 	case head == "":
 		return "is empty"
+	case page(text):
+		return "is a web page (save the trace that it shows as JSON)"
 	case strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == '\ufffd' }) < 0:
 		return "looks like text"
 	}
+	if head[0] == '\n' {
+		return "looks like protobuf, as Perfetto traces are: those are written and checked here, not read (save it as Chrome JSON)"
+	}
 	return fmt.Sprintf("starts with the bytes % x", head[:min(len(head), 8)])
+}
+
+// page says whether text is HTML.
+func page(text string) bool {
+	start := strings.ToLower(text[:min(len(text), 14)])
+	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")
 }
 
 // base is the name of a file in messages.

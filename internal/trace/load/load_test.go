@@ -41,6 +41,8 @@ func TestFile(t *testing.T) {
 		"x.csv":    {"a,b\n1,2\n", "its columns are a, b"},
 		"x.txt":    {"héllo\n", "looks like text"},
 		"x.bin":    {"\x00\x01\x02", "starts with the bytes 00 01 02"},
+		"x.html":   {"<!DOCTYPE HTML>\n<html>", "is a web page"},
+		"x.pf":     {"\x0a\x05\x50\x01\x68\x01\x00", "as Perfetto traces are"},
 		"x.db":     {"SQLite format 3\x00rest", "not a database"},
 		"empty":    {"", "is empty"},
 		"magic":    {"\x89NPT", "not an .npt capture"},
