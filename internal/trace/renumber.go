@@ -6,9 +6,13 @@ func renumber(t *Trace, strings []string, accounts []Account) {
 	if numbered(t, len(strings), len(accounts)) {
 		return
 	}
-	t.Strings, t.Accounts = []string{""}, []Account{{}}
-	names := numbering{old: make([]uint32, len(strings))}
-	rows := numbering{old: make([]uint32, len(accounts))}
+	t.Strings, t.Accounts = []string{""}, accounts
+	asTheyAre := accountsNumbered(&t.Tasks, len(accounts))
+	names, rows := numbering{old: make([]uint32, len(strings))}, numbering{}
+	if !asTheyAre {
+		t.Accounts = make([]Account, 1, max(len(accounts), 1))
+		rows.old = make([]uint32, len(accounts))
+	}
 	str := func(id StringID) StringID {
 		n, first := names.of(uint32(id))
 		if first {
@@ -19,6 +23,9 @@ func renumber(t *Trace, strings []string, accounts []Account) {
 	for i := range t.Tasks.n {
 		t.Tasks.Name.set(i, str(t.Tasks.Name.At(i)))
 		t.Tasks.Op.set(i, str(t.Tasks.Op.At(i)))
+		if asTheyAre {
+			continue
+		}
 		acct := t.Tasks.Acct.At(i)
 		n, first := rows.of(acct)
 		if first {
@@ -80,6 +87,17 @@ func numbered(t *Trace, strings, accounts int) bool {
 		}
 	}
 	return int(names)+1 == strings && int(rows)+1 == accounts
+}
+
+// accountsNumbered says whether so many accounts are numbered by first use, whatever the strings are.
+func accountsNumbered(t *Tasks, n int) bool {
+	var rows used
+	for i := range t.n {
+		if !rows.by(t.Acct.At(i)) {
+			return false
+		}
+	}
+	return int(rows)+1 == n
 }
 
 // used is how many ids from 1 on were used.

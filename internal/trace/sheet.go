@@ -28,13 +28,15 @@ const (
 // NoInt stands for no value in a column of whole numbers.
 const NoInt = math.MinInt64
 
-// SheetColumn is a column: the slice of its type holds the values. Units are in the name: size_bytes, start_ns.
+// SheetColumn is a column: the slice of its type holds the values, but for those that are computed. Units are in the name:
+// size_bytes, start_ns.
 type SheetColumn struct {
-	Name  string
-	Type  ColumnType
-	Text  []string
-	Int   []int64
-	Float []float64
+	Name     string
+	Type     ColumnType
+	Text     []string
+	Int      []int64
+	Float    []float64
+	computed *computed
 }
 
 // TextColumn, IntColumn and FloatColumn make empty columns.
@@ -46,16 +48,16 @@ func FloatColumn(name string) SheetColumn { return SheetColumn{Name: name, Type:
 func (c *SheetColumn) Value(i int) any {
 	switch c.Type {
 	case ColumnInt:
-		if c.Int[i] != NoInt {
-			return c.Int[i]
+		if v := c.IntAt(i); v != NoInt {
+			return v
 		}
 	case ColumnFloat:
-		if !math.IsNaN(c.Float[i]) {
-			return c.Float[i]
+		if v := c.FloatAt(i); !math.IsNaN(v) {
+			return v
 		}
 	default:
-		if c.Text[i] != "" {
-			return c.Text[i]
+		if v := c.TextAt(i); v != "" {
+			return v
 		}
 	}
 	return nil
@@ -63,6 +65,7 @@ func (c *SheetColumn) Value(i int) any {
 
 // Add appends v, an int64, float64 or string as the type of the column asks; anything else is none.
 func (c *SheetColumn) Add(v any) {
+	c.Own()
 	switch c.Type {
 	case ColumnInt:
 		n, ok := v.(int64)
@@ -85,6 +88,7 @@ func (c *SheetColumn) Add(v any) {
 // Take appends v as Add does, and changes the type of the column where v does not fit: whole numbers become floats, and numbers
 // text. A column starts as one of whole numbers.
 func (c *SheetColumn) Take(v any) {
+	c.Own()
 	switch v := v.(type) {
 	case string:
 		if v != "" && c.Type != ColumnText {
@@ -214,12 +218,14 @@ func (s *Sheet) Append(o *Sheet) {
 			s.Columns = append(s.Columns, n)
 			to = s.Column(c.Name)
 		}
-		if to.Type != c.Type {
-			to.widen(s.Rows)
+		if to.Type == c.Type {
+			to.join(s.Rows, c, o.Rows)
+			continue
 		}
+		to.widen(s.Rows)
 		for k := range o.Rows {
 			v := c.Value(k)
-			if to.Type == ColumnText && c.Type != ColumnText && v != nil {
+			if c.Type != ColumnText && v != nil {
 				v = fmt.Sprint(v)
 			}
 			to.Add(v)
@@ -233,7 +239,12 @@ func (s *Sheet) Append(o *Sheet) {
 	}
 }
 
-func (c *SheetColumn) len() int { return max(len(c.Text), len(c.Int), len(c.Float)) }
+func (c *SheetColumn) len() int {
+	if c.computed != nil {
+		return c.computed.rows
+	}
+	return max(len(c.Text), len(c.Int), len(c.Float))
+}
 
 // widen makes a column of text of one whose types do not agree.
 func (c *SheetColumn) widen(rows int) {

@@ -41,7 +41,7 @@ func metrics(t testing.TB, u *pmu.Unit, c *soc.Chip, core cost.Core, a cost.Acco
 	at := ascend.Core{Cycles: n.Cycles, Hz: u.Hertz(core), NominalHz: u.Hertz(core), Blocks: int64(n.Blocks), Cores: int64(cost.Units(c, core))}
 	out := map[string]float64{}
 	for _, f := range ascend.Formulas(u.Events(core), pmu.Platform(c)) {
-		out[f.Name] = f.Value(&n.Values, &at)
+		out[f.Name] = f.Value(n.Values[:], &at)
 	}
 	return out
 }

@@ -93,7 +93,7 @@ func (c *columns) add(n *Counters) {
 	c.time.Add(core.TimeUs())
 	c.cycles.Add(n.Cycles)
 	for i := range c.formulas {
-		c.values[i].Add(c.formulas[i].Value(&n.Values, &core))
+		c.values[i].Add(c.formulas[i].Value(n.Values[:], &core))
 	}
 }
 

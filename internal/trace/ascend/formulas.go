@@ -196,8 +196,12 @@ func hex(e uint16) string {
 	return s
 }
 
-// Value computes the metric of counters that were taken in core. It is NaN where the core does not tell.
-func (f *Formula) Value(counters *[10]int64, core *Core) float64 {
+// OfTime says whether the metric is a time, which is known only with the number of blocks.
+func (f *Formula) OfTime() bool { return f.rule == ofTime }
+
+// Value computes the metric of counters that were taken in core, one for each of the events. It is NaN where the core does not
+// tell.
+func (f *Formula) Value(counters []int64, core *Core) float64 {
 	sum := 0.0
 	for i := range f.n {
 		sum += f.factor[i] * float64(counters[f.events[i]])

@@ -286,6 +286,7 @@ func withDetails(ctx context.Context, path, kernels string) (*trace.Trace, error
 	if device, known := onlyDevice(t); known {
 		for i := range table.Source.Sheets {
 			if c := table.Source.Sheets[i].Column("device"); c != nil {
+				c.Own()
 				for k := range c.Int {
 					c.Int[k] = int64(device)
 				}
@@ -339,6 +340,7 @@ func ranked(t *trace.Trace, rank int) *trace.Trace {
 	out.Source.Ranks = 1
 	for i := range out.Source.Sheets {
 		if c := out.Source.Sheets[i].Column("rank"); c != nil && c.Type == trace.ColumnInt {
+			c.Own()
 			for k, v := range c.Int {
 				if v == trace.NoInt {
 					c.Int[k] = int64(rank)

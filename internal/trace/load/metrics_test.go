@@ -33,7 +33,7 @@ func metricsByKernel(t *testing.T, tr *trace.Trace) map[kernelKey]map[string]flo
 				values[s.Columns[k].Name] = float64(v)
 			}
 		}
-		out[kernelKey{stream.Int[i], start.Int[i]}] = values
+		out[kernelKey{stream.IntAt(i), start.IntAt(i)}] = values
 	}
 	return out
 }

@@ -106,8 +106,8 @@ func own(t *trace.Trace, device uint16) {
 			s.Fixed(trace.IntColumn("device"), int64(device))
 		}
 		if c := s.Column("device"); c != nil && c.Type == trace.ColumnInt {
-			for _, v := range c.Int {
-				if v != trace.NoInt {
+			for k := range s.Rows {
+				if v := c.IntAt(k); v != trace.NoInt {
 					named[v] = true
 				}
 			}
@@ -121,6 +121,7 @@ func own(t *trace.Trace, device uint16) {
 	}
 	for i := range t.Source.Sheets {
 		if c := t.Source.Sheets[i].Column("device"); c != nil && c.Type == trace.ColumnInt {
+			c.Own()
 			for k, v := range c.Int {
 				if v != trace.NoInt {
 					c.Int[k] = int64(device)

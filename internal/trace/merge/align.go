@@ -210,9 +210,9 @@ func isCollective(name string) bool {
 func (m *merger) sheet(group string, s *trace.Sheet) *trace.Sheet {
 	out := &trace.Sheet{Name: s.Name, Rows: s.Rows}
 	for i := range s.Columns {
-		c := s.Columns[i]
-		c.Text, c.Int, c.Float = slices.Clone(c.Text), slices.Clone(c.Int), slices.Clone(c.Float)
+		c := s.Columns[i].Clone()
 		if c.Name == "device" && c.Type == trace.ColumnInt {
+			c.Own()
 			for k, v := range c.Int {
 				if v < 0 || v >= 1<<16 {
 					continue
@@ -237,6 +237,7 @@ func shiftSheet(s *trace.Sheet, shift int64) {
 		if c.Type != trace.ColumnInt || !slices.Contains([]string{"start_ns", "end_ns", "timestamp_ns", "time_ns", "allocation_time_ns", "release_time_ns", "active_release_time_ns"}, c.Name) {
 			continue
 		}
+		c.Own()
 		for k, v := range c.Int {
 			if v != trace.NoInt {
 				c.Int[k] = v + shift
@@ -250,8 +251,8 @@ func devicesOf(t *trace.Trace) []uint16 {
 	seen := map[uint16]bool{}
 	for i := range t.Source.Sheets {
 		if c := t.Source.Sheets[i].Column("device"); c != nil && c.Type == trace.ColumnInt {
-			for _, v := range c.Int {
-				if v >= 0 && v < 1<<16 {
+			for k := range t.Source.Sheets[i].Rows {
+				if v := c.IntAt(k); v >= 0 && v < 1<<16 {
 					seen[uint16(v)] = true
 				}
 			}

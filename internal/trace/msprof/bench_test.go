@@ -35,7 +35,7 @@ func BenchmarkRead_metrics(b *testing.B) {
 		log.WriteString(starsRecordOf(acsqEnd, uint16((2*i+1)%16), 0, uint16(i%8), uint16(i/8), uint64(i)*100+50))
 		host.WriteString(trackOf(uint16(i%8), uint32(i/8), 0, 66, uint64(i)*200))
 		rec := []byte(starsRecordOf(contextRecord, uint16(i%16), 0, uint16(i%8), uint16(i/8), 0) + strings.Repeat("\x01", 64))
-		copy(rec[32:], words64(1000, 0, 1, 2, 3, 4, 5, 6, 7, 8, uint64(i)*100, uint64(i)*100+50))
+		copy(rec[32:], words64(1000+uint64(i), 0, uint64(i), 2, 3, uint64(i)%777, 5, 6, 7, 8, uint64(i)*100, uint64(i)*100+50))
 		pmu.Write(rec)
 	}
 	dir := collection(b, control(map[string]string{

@@ -62,14 +62,6 @@ func (c *chain) add(key uint64, row int32) {
 	e.last = row + 1
 }
 
-// first is the first row of key; -1 for none.
-func (c *chain) first(key uint64) int32 {
-	if e := c.find(key, false); e != nil && e.last > 0 {
-		return e.first
-	}
-	return -1
-}
-
 // latest is the last row of key that early says true of; -1 for none. early is true up to some row and false from there on.
 func (c *chain) latest(key uint64, early func(row int32) bool) int32 {
 	e := c.find(key, false)
@@ -77,6 +69,9 @@ func (c *chain) latest(key uint64, early func(row int32) bool) int32 {
 		return -1
 	}
 	at := e.at
+	if at < 0 {
+		at = e.last - 1
+	}
 	for at >= 0 && !early(at) {
 		at = c.before[at]
 	}
@@ -88,6 +83,17 @@ func (c *chain) latest(key uint64, early func(row int32) bool) int32 {
 	}
 	e.at = at
 	return at
+}
+
+// following is the first row of key that it did not give yet; -1 after the last.
+func (c *chain) following(key uint64) int32 {
+	e := c.find(key, false)
+	if e == nil || e.last == 0 || e.at < 0 {
+		return -1
+	}
+	row := e.at
+	e.at = c.next[row]
+	return row
 }
 
 // take is the first row of key that was not taken yet; the last one when all were, -1 for a key without rows.

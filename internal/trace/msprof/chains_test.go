@@ -30,7 +30,25 @@ func TestChain(t *testing.T) {
 			t.Fatalf("key %#x up to %d: row %d, want %d", key, limit, got, want)
 		}
 	}
-	if c.first(rowKey(9, 9, 9)) != -1 || c.latest(rowKey(9, 9, 9), nil) != -1 {
+	want := map[uint64][]int32{}
+	for i, key := range keys {
+		want[key] = append(want[key], int32(i))
+	}
+	again := newChain(n)
+	for i, key := range keys {
+		again.add(key, int32(i))
+	}
+	for key, rows := range want {
+		for _, row := range append(rows, -1, -1) {
+			if got := again.following(key); got != row {
+				t.Fatalf("key %#x: row %d follows, want %d", key, got, row)
+			}
+		}
+		if got := again.latest(key, func(int32) bool { return true }); got != rows[len(rows)-1] {
+			t.Errorf("key %#x: the last is %d, want %d", key, got, rows[len(rows)-1])
+		}
+	}
+	if c.following(rowKey(9, 9, 9)) != -1 || c.latest(rowKey(9, 9, 9), nil) != -1 {
 		t.Error("a key that is not there has rows")
 	}
 }

@@ -14,23 +14,22 @@ import (
 type deviceData struct {
 	folder
 	*pairs
-	out    trace.Source
-	info   info
-	sample sample
-	number uint16 // of the device on its host
-	ids    ids
-	clock  clock
-	offset int64 // from monotonic to Unix time
-	apart  bool  // its times have nothing to do with the host's
+	out      trace.Source
+	info     info
+	sample   sample
+	number   uint16 // of the device on its host
+	platform int    // chip; see ascend.Chip
+	ids      ids
+	clock    clock
+	offset   int64 // from monotonic to Unix time
+	apart    bool  // its times have nothing to do with the host's
 
-	flips      []flip
-	marks      []mark
-	values     []value
-	pmu        []count8
-	sums       []kernelSum
-	summed     []int32 // by task: place in sums plus one; nil without PMU records
-	ticks      []tick  // clock of the cores
-	stopped    bool    // the clock was reported as 0
+	flips  []flip
+	marks  []mark
+	values []value
+	counted
+	ticks      []tick // clock of the cores
+	stopped    bool   // the clock was reported as 0
 	labels     map[labelKey]string
 	plan       map[uint32]planned
 	iterations int64
@@ -65,6 +64,7 @@ func (d *deviceData) control(host *hostData) {
 	if err := readJSON(d.path, &d.info, numbered("info.json", n)...); err != nil {
 		d.missing("info.json: chip, cores and clock are not known (%v)", reason(err))
 	}
+	d.platform = d.info.Platform.number()
 	if err := readJSON(d.path, &d.sample, append(numbered("sample.json", n), "../sample.json")...); err != nil {
 		d.sample = host.sample
 	}
@@ -121,27 +121,25 @@ func (d *deviceData) control(host *hostData) {
 func (d *deviceData) read(ctx context.Context, host *hostData) error {
 	d.pairs = newPairs()
 	d.hwts = d.has("hwts.data") && !d.has("stars_soc.data")
-	steps := []func(context.Context) error{d.readStars, d.readTrack, d.readTraining, d.readStarsPMU, d.readCorePMU, d.readFrequency}
+	steps := []func(context.Context) error{d.readStars, d.readTrack, d.readTraining, d.readFrequency}
 	if d.hwts {
 		steps = append([]func(context.Context) error{d.readHwts, d.readPlan}, steps[1:]...)
 	}
-	steps = append(steps, func(ctx context.Context) error { return d.readSampled(ctx, host) })
+	steps = append(steps, func(ctx context.Context) error { return d.readSampled(ctx, host) }, d.readPMU)
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	d.settle()
 	if !d.v6() {
 		d.batches()
 	}
-	d.sum()
 	return nil
 }
 
 // frequencyKind is the data that says how fast the cores ran, on chips that write one.
 func (d *deviceData) frequencyKind() string {
-	if d.has("lpmFreqConv.data") || d.info.Platform.number() != 5 {
+	if d.has("lpmFreqConv.data") || d.platform != 5 {
 		return "stars_soc.data" // nothing more is expected
 	}
 	return "lpmInfoConv.data"

@@ -165,6 +165,15 @@ func (f *folder) bytes() (n int64) {
 	return n
 }
 
+// about is how many records of so many bytes there can be of kind.
+func (f *folder) about(kind string, size int) int {
+	bytes := int64(0)
+	for _, s := range f.kinds[kind] {
+		bytes += s.size
+	}
+	return int(bytes / int64(size))
+}
+
 // records gives each record of so many bytes to take, which must not keep it, and how many there were and how many bytes
 // were left over at the ends of streams. The slices of a stream are cut anywhere, also within a record.
 func (f *folder) records(ctx context.Context, kind string, size int, take func(rec []byte)) (n, left int64, err error) {

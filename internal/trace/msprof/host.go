@@ -50,9 +50,7 @@ func (h *hostData) readCopies(ctx context.Context) error {
 			thread: binary.LittleEndian.Uint32(rec[8:]), count: binary.LittleEndian.Uint64(rec[16:]), bytes: binary.LittleEndian.Uint64(rec[24:]), kind: binary.LittleEndian.Uint16(rec[32:]),
 		})
 	})
-	slices.SortStableFunc(h.copies, func(a, b copied) int {
-		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.count, b.count))
-	})
+	sortNearly(h.copies, func(a, b *copied) int { return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.count, b.count)) })
 	return err
 }
 
@@ -104,7 +102,7 @@ func (h *hostData) read(ctx context.Context) error {
 	if h.dict, err = readDictionaries(ctx, &h.folder, &h.bad); err != nil {
 		return err
 	}
-	for _, read := range []func(context.Context) error{h.readExpand, h.readCalls, h.readTracks, h.readNodes, h.readCopies, h.readTensors, h.readRanges} {
+	for _, read := range []func(context.Context) error{h.readCalls, h.readTracks, h.readNodes, h.readCopies, h.readTensors, h.readRanges} {
 		if err := read(ctx); err != nil {
 			return err
 		}
@@ -158,6 +156,7 @@ func (h *hostData) readExpand(ctx context.Context) error {
 }
 
 func (h *hostData) readCalls(ctx context.Context) error {
+	h.calls = make([]call, 0, h.about("api_event.data", 40))
 	return h.each(ctx, "api_event.data", 40, func(rec []byte) {
 		c := call{
 			level: binary.LittleEndian.Uint16(rec[2:]), kind: binary.LittleEndian.Uint32(rec[4:]), thread: binary.LittleEndian.Uint32(rec[8:]),
@@ -175,6 +174,7 @@ func (h *hostData) readCalls(ctx context.Context) error {
 }
 
 func (h *hostData) readTracks(ctx context.Context) error {
+	h.tracks = make([]track, 0, h.about("task_track", 64))
 	return h.each(ctx, "task_track", 64, func(rec []byte) {
 		id := binary.LittleEndian.Uint32(rec[28:])
 		t := track{
@@ -191,6 +191,7 @@ func (h *hostData) readTracks(ctx context.Context) error {
 }
 
 func (h *hostData) readNodes(ctx context.Context) error {
+	h.nodes = make([]node, 0, h.about("node_basic_info", 64))
 	return h.each(ctx, "node_basic_info", 64, func(rec []byte) {
 		blocks := binary.LittleEndian.Uint32(rec[44:])
 		n := node{
@@ -207,15 +208,13 @@ const flipTask = 98
 // order brings the records into the order of time, and numbers the batches of task ids: the flip number, and above its 16
 // bits how often the stream was destroyed before.
 func (h *hostData) order() {
-	slices.SortStableFunc(h.calls, func(a, b call) int {
+	h.calls = groupBy(h.calls, func(c *call) uint32 { return c.thread })
+	sortNearly(h.calls, func(a, b *call) int {
 		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.begin, b.begin), cmp.Compare(b.end, a.end), cmp.Compare(b.level, a.level))
 	})
-	slices.SortStableFunc(h.nodes, func(a, b node) int {
-		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.count, b.count))
-	})
-	if byTime := func(a, b track) int { return cmp.Compare(a.count, b.count) }; !slices.IsSortedFunc(h.tracks, byTime) {
-		slices.SortStableFunc(h.tracks, byTime)
-	}
+	h.nodes = groupBy(h.nodes, func(n *node) uint32 { return n.thread })
+	sortNearly(h.nodes, func(a, b *node) int { return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.count, b.count)) })
+	sortNearly(h.tracks, func(a, b *track) int { return cmp.Compare(a.count, b.count) })
 	type key struct {
 		device uint16
 		stream uint32
@@ -223,31 +222,42 @@ func (h *hostData) order() {
 	gone := map[key]uint32{}
 	for i := range h.tracks {
 		t := &h.tracks[i]
-		k := key{t.device, t.stream}
 		if t.kind == flipTask && t.batch == destroyed {
-			gone[k] += 1 << 16
-			continue
+			gone[key{t.device, t.stream}] += 1 << 16
+		} else if len(gone) > 0 {
+			t.batch += gone[key{t.device, t.stream}]
 		}
-		t.batch += gone[k]
 	}
 }
 
-// links is what the host's records say of its tracks, by track; -1 for none.
+// links is what the host's records say of its tracks, by track; -1 for none. All are nil without calls.
 type links struct {
 	caller   []int32 // the call that submitted it: the innermost that holds its stamp
 	launch   []int32 // the node launch around it
 	operator []int32 // the node that this launch announced
 }
 
+// of is the row of a link; -1 for none.
+func of(link []int32, row int32) int32 {
+	if link == nil {
+		return -1
+	}
+	return link[row]
+}
+
 // links joins tracks, calls and nodes.
 func (h *hostData) links() links {
+	if len(h.calls) == 0 {
+		return links{}
+	}
 	n := len(h.tracks)
 	l := links{make([]int32, n), make([]int32, n), make([]int32, n)}
-	byThread := map[uint32][]int32{}
-	for i := range h.tracks {
+	rows := make([]int32, n)
+	for i := range rows {
 		l.caller[i], l.launch[i], l.operator[i] = -1, -1, -1
-		byThread[h.tracks[i].thread] = append(byThread[h.tracks[i].thread], int32(i))
+		rows[i] = int32(i)
 	}
+	rows = groupBy(rows, func(row *int32) uint32 { return h.tracks[*row].thread })
 	for from := 0; from < len(h.calls); {
 		to := from + 1
 		for to < len(h.calls) && h.calls[to].thread == h.calls[from].thread {
@@ -259,7 +269,15 @@ func (h *hostData) links() links {
 		for hi < len(h.nodes) && h.nodes[hi].thread == thread {
 			hi++
 		}
-		h.nest(from, to, byThread[thread], lo, hi, &l)
+		for len(rows) > 0 && h.tracks[rows[0]].thread < thread {
+			rows = rows[1:]
+		}
+		some := 0
+		for some < len(rows) && h.tracks[rows[some]].thread == thread {
+			some++
+		}
+		h.nest(from, to, rows[:some], lo, hi, &l)
+		rows = rows[some:]
 		from = to
 	}
 	return l
@@ -309,26 +327,33 @@ func (h *hostData) nest(from, to int, tracks []int32, node, nodes int, l *links)
 
 // spans records the calls. Those that submitted a task point at it.
 func (h *hostData) spans(rec *trace.Recorder, offset int64, device uint16, caller []int32) {
-	first := map[int32]int32{} // by call: the track it submitted
+	first := make([]int32, len(h.calls)) // by call: the track it submitted, plus one
 	for i, c := range caller {
-		if _, ok := first[c]; !ok && c >= 0 {
-			first[c] = int32(i)
+		if c >= 0 && first[c] == 0 {
+			first[c] = int32(i) + 1
 		}
 	}
-	threads := h.threads(rec)
+	threads, thread := h.threads(rec), uint16(0)
 	batch := make([]trace.Span, 0, 1024)
 	names := map[[2]uint32]trace.StringID{}
+	var key [2]uint32
+	var name trace.StringID
 	for i := range h.calls {
 		c := &h.calls[i]
-		key := [2]uint32{uint32(c.level), c.kind}
-		name, ok := names[key]
-		if !ok {
-			name = rec.Intern(h.dict.api(uint32(c.level), c.kind))
-			names[key] = name
+		if k := [2]uint32{uint32(c.level), c.kind}; i == 0 || k != key {
+			var ok bool
+			if name, ok = names[k]; !ok {
+				name = rec.Intern(h.dict.api(uint32(c.level), c.kind))
+				names[k] = name
+			}
+			key = k
 		}
-		s := trace.Span{Start: h.clock.at(c.begin) + offset, End: h.clock.at(c.end) + offset, Name: name, Thread: threads[c.thread], Device: device, Task: trace.NoTask}
-		if t, ok := first[int32(i)]; ok {
-			s.Stream, s.Task = h.tracks[t].stream, h.tracks[t].batch<<16|h.tracks[t].id
+		if i == 0 || c.thread != h.calls[i-1].thread {
+			thread = threads[c.thread]
+		}
+		s := trace.Span{Start: h.clock.at(c.begin) + offset, End: h.clock.at(c.end) + offset, Name: name, Thread: thread, Device: device, Task: trace.NoTask}
+		if t := first[i]; t > 0 {
+			s.Stream, s.Task = h.tracks[t-1].stream, h.tracks[t-1].batch<<16|h.tracks[t-1].id
 		}
 		if batch = append(batch, s); len(batch) == cap(batch) {
 			rec.Spans(batch)
@@ -342,14 +367,20 @@ func (h *hostData) spans(rec *trace.Recorder, offset int64, device uint16, calle
 // threads numbers the host threads from 1, by their ids in the operating system.
 func (h *hostData) threads(rec *trace.Recorder) map[uint32]uint16 {
 	seen := map[uint32]bool{}
+	last, some := uint32(0), false
+	see := func(thread uint32) {
+		if !some || thread != last {
+			seen[thread], last, some = true, thread, true
+		}
+	}
 	for i := range h.calls {
-		seen[h.calls[i].thread] = true
+		see(h.calls[i].thread)
 	}
 	for i := range h.tracks {
-		seen[h.tracks[i].thread] = true
+		see(h.tracks[i].thread)
 	}
 	for i := range h.ranges {
-		seen[h.ranges[i].thread] = true
+		see(h.ranges[i].thread)
 	}
 	return number(rec, seen)
 }

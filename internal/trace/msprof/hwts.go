@@ -16,6 +16,7 @@ const (
 // readHwts reads the task log of the 910A generation. Real logs hold starts without an end.
 func (d *deviceData) readHwts(ctx context.Context) error {
 	var g gaps
+	d.expect(d.about("hwts.data", starsRecord) / 2)
 	blocks := int64(0)
 	n, left, err := d.records(ctx, "hwts.data", starsRecord, func(rec []byte) {
 		if binary.LittleEndian.Uint16(rec[2:]) != magic {
@@ -36,6 +37,7 @@ func (d *deviceData) readHwts(ctx context.Context) error {
 			d.skipped++
 		}
 	})
+	d.settle()
 	d.lost += g.lost
 	d.count("hwts.data", n, left)
 	if blocks > 0 {

@@ -2,6 +2,7 @@ package msprof
 
 import (
 	"cmp"
+	"iter"
 
 	"npu/internal/trace"
 	"npu/internal/trace/ascend"
@@ -18,10 +19,16 @@ type matcher struct {
 	words   *ascend.Words
 	offset  int64
 	threads map[uint32]uint16
+	v6      bool
 }
 
-func newMatcher(h *hostData, l links, rec *trace.Recorder, offset int64, v6 bool) *matcher {
-	m := &matcher{host: h, rows: newChain(len(h.tracks)), links: l, types: map[uint32]taskType{}, names: map[uint64]trace.StringID{}, used: make([]bool, len(h.tracks)), words: ascend.NewWords(), offset: offset, threads: h.threads(rec)}
+// newMatcher makes a matcher for devices of generation 6 or before; former is that of the other ones.
+func newMatcher(h *hostData, l links, rec *trace.Recorder, offset int64, v6 bool, former *matcher) *matcher {
+	m := &matcher{host: h, links: l, types: map[uint32]taskType{}, names: map[uint64]trace.StringID{}, used: make([]bool, len(h.tracks)), words: ascend.NewWords(), offset: offset, threads: h.threads(rec)}
+	if former != nil {
+		*m = *former
+	}
+	m.rows, m.v6 = newChain(len(h.tracks)), v6
 	for i := range h.tracks {
 		m.rows.add(m.key(&h.tracks[i], v6), int32(i))
 	}
@@ -87,18 +94,19 @@ func (m *matcher) name(rec *trace.Recorder, hash uint64) trace.StringID {
 
 // record records the tasks of the device.
 func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
-	var metrics *metricSheet
-	if d.sums != nil {
-		metrics = newMetricSheet(d)
+	var metrics *metricTable
+	if len(d.counts) > 0 {
+		metrics = newMetricTable(d)
+		rec.GrowAccounts(len(d.counts))
 	}
+	pipes := d.pipes()
 	var shapes *detailSheet
 	if len(m.host.tensors) > 0 {
 		shapes = newDetailSheet()
 	}
-	cube, vector := events(d.sample.CubeEvents), events(d.sample.VectorEvents)
 	batch := make([]trace.Task, 0, 1024)
 	alone := int64(0)
-	for i := range d.tasks {
+	for i := range d.inOrder() {
 		t := &d.tasks[i]
 		from, to := d.clock.span(t.start, t.end)
 		k := trace.Task{Start: from + d.offset, End: to + d.offset, Stream: t.stream, Task: t.batch<<16 | t.id, Device: d.number, Flags: trace.FlagNoSubmit}
@@ -134,21 +142,20 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 		if k.Kind, k.Engine = kind, engine; kind == trace.Other {
 			k.Op = rec.Intern(what.word)
 		}
-		if op := m.op(row); op != nil && shapes != nil && m.launch[row] >= 0 && kind.Kernel() && t.context == noContext {
+		if op := m.op(row); op != nil && shapes != nil && of(m.launch, row) >= 0 && kind.Kernel() && t.context == noContext {
 			if list := m.host.tensorsOf(&m.host.calls[m.launch[row]], op.name); len(list) > 0 {
 				shapes.add(&k, rec.Text(k.Name), rec.Text(k.Op), list)
 			}
 		}
-		if d.summed != nil && d.summed[i] > 0 {
-			sum := &d.sums[d.summed[i]-1]
-			if a := sum.account(cube, vector, d.v6()); a != (trace.Account{}) {
-				k.Acct = rec.AddAccount(a)
+		if metrics != nil && d.of[i] > 0 {
+			if a := d.account(int32(i), &pipes); a != (trace.Account{}) {
+				k.Acct = rec.NewAccount(a)
 			}
 			mix := uint32(0)
 			if op := m.op(row); op != nil {
 				mix = op.mix
 			}
-			metrics.add(&k, sum, mix, rec.Text(k.Name), rec.Text(k.Op))
+			metrics.add(&k, int32(i), mix)
 		}
 		if batch = append(batch, k); len(batch) == cap(batch) {
 			rec.Tasks(batch)
@@ -156,7 +163,7 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 		}
 	}
 	rec.Tasks(batch)
-	d.out.AddSheet(metrics.sheet())
+	d.out.AddSheet(metrics.sheet(rec.StringTable()))
 	if shapes != nil {
 		shapes.Trim()
 		d.out.AddSheet(shapes.Sheet)
@@ -169,6 +176,36 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 	}
 }
 
+// inOrder gives the rows of the tasks in the order that a trace has: by start, end and stream. The log has them by end.
+func (d *deviceData) inOrder() iter.Seq[int] {
+	compare := func(a, b *task) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), cmp.Compare(a.stream, b.stream))
+	}
+	for i := 1; i < len(d.tasks); i++ {
+		if compare(&d.tasks[i-1], &d.tasks[i]) > 0 {
+			rows := make([]int32, len(d.tasks))
+			for i := range rows {
+				rows[i] = int32(i)
+			}
+			sortNearly(rows, func(a, b *int32) int { return compare(&d.tasks[*a], &d.tasks[*b]) })
+			return func(yield func(int) bool) {
+				for _, row := range rows {
+					if !yield(int(row)) {
+						return
+					}
+				}
+			}
+		}
+	}
+	return func(yield func(int) bool) {
+		for i := range d.tasks {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
 // describe fills in what the host knows of a task, and gives its type.
 func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task, apart bool) taskType {
 	m.used[row] = true
@@ -176,13 +213,13 @@ func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task, apart 
 	k.Stream, k.Task = t.stream, t.batch<<16|t.id
 	k.Name, k.Blocks, k.Thread = m.name(rec, t.name), t.blocks, m.threads[t.thread]
 	what := m.typeOf(t.kind)
-	if what.kind.Kernel() && m.launch[row] >= 0 {
+	if what.kind.Kernel() && of(m.launch, row) >= 0 {
 		// What was launched is the operator; the name in the record is that of its binary.
 		if item := m.host.calls[m.launch[row]].item; item != 0 {
 			k.Name = m.name(rec, item)
 		}
 	}
-	if what.kind == trace.Memcpy && m.caller[row] >= 0 {
+	if what.kind == trace.Memcpy && of(m.caller, row) >= 0 {
 		if c := m.host.copyOf(&m.host.calls[m.caller[row]]); c != nil && c.bytes < 1<<62 {
 			k.Bytes = int64(c.bytes)
 			if c.kind < 4 {
@@ -206,7 +243,7 @@ func (m *matcher) describe(rec *trace.Recorder, row int32, k *trace.Task, apart 
 }
 
 func (m *matcher) op(row int32) *node {
-	if row < 0 || m.operator[row] < 0 {
+	if row < 0 || of(m.operator, row) < 0 {
 		return nil
 	}
 	return &m.host.nodes[m.operator[row]]

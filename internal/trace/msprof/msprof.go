@@ -118,27 +118,28 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 	} else if len(devices) > 0 {
 		missing("the host folder: kernels have no names, and calls are not known")
 	}
-	host.order()
-	l := host.links()
 	numbers := slices.Sorted(maps.Keys(devices))
+	list, l, err := readAll(ctx, numbers, devices, host, hostDir)
+	if err != nil {
+		return nil, err
+	}
 	if len(numbers) == 0 {
 		missing("the device folders: only calls are known")
 		rec.SetMeta(trace.Meta{})
 		host.spans(rec, offset, 0, l.caller)
 	}
 	meta := trace.Meta{Devices: len(numbers)}
-	list, err := readDevices(ctx, numbers, devices, host)
-	if err != nil {
-		return nil, err
-	}
 	if host.found && offset == 0 && len(list) > 0 && list[0].offset != 0 {
 		offset = list[0].offset
 		host.offset = offset
 	}
+	var m *matcher
 	for i, d := range list {
-		m := newMatcher(host, l, rec, offset, d.v6())
+		if m == nil || m.v6 != d.v6() {
+			m = newMatcher(host, l, rec, offset, d.v6(), m)
+		}
 		d.record(m, rec)
-		d.counters(rec)
+		d.recordCounters(rec)
 		if left := m.unmatched(d.number); left > 0 {
 			d.missing("the device's records of %d tasks that the host submitted", left)
 		}
@@ -178,6 +179,24 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 	return rec.Finish(), nil
 }
 
+// readAll reads the host's records, and beside them those of the devices. Both know what was switched on already.
+func readAll(ctx context.Context, numbers []int, dirs map[int]string, host *hostData, hostDir string) (list []*deviceData, l links, err error) {
+	var failed error
+	var done sync.WaitGroup
+	done.Go(func() {
+		if failed = host.read(ctx); failed == nil {
+			host.order()
+			l = host.links()
+		}
+	})
+	list, err = readDevices(ctx, numbers, dirs, host)
+	done.Wait()
+	if err == nil && failed != nil {
+		err = problem.Damagedf("%s: %w", hostDir, failed)
+	}
+	return list, l, err
+}
+
 // readDevices reads the devices, several at once.
 func readDevices(ctx context.Context, numbers []int, dirs map[int]string, host *hostData) ([]*deviceData, error) {
 	list, errs := make([]*deviceData, len(numbers)), make([]error, len(numbers))
@@ -205,7 +224,7 @@ func readDevices(ctx context.Context, numbers []int, dirs map[int]string, host *
 	return list, ctx.Err()
 }
 
-// open reads the host folder and gives the offset of its clock to Unix time.
+// open lists the host folder, reads what describes its records, and gives the offset of its clock to Unix time.
 func (h *hostData) open(ctx context.Context, dir string, missing func(format string, args ...any)) (offset int64, err error) {
 	if h.folder, err = openFolder(dir); err != nil {
 		return 0, err
@@ -245,7 +264,7 @@ func (h *hostData) open(ctx context.Context, dir string, missing func(format str
 	if !h.has("hash_dic") && h.has("task_track") {
 		missing("host hash_dic: names of kernels, shown as numbers")
 	}
-	return offset, h.read(ctx)
+	return offset, h.readExpand(ctx)
 }
 
 // meta describes the chip of the device.

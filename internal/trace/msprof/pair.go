@@ -47,6 +47,9 @@ type start struct {
 
 func newPairs() *pairs { return &pairs{open: map[pairKey]int32{}, free: -1} }
 
+// expect makes room for so many tasks.
+func (p *pairs) expect(tasks int) { p.tasks = make([]task, 0, tasks) }
+
 func (p *pairs) begin(key pairKey, count uint64, sqe, part uint8) {
 	p.settle()
 	p.held = held{key, start{count: count, sqe: sqe, part: part}, true}

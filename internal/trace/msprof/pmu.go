@@ -21,6 +21,25 @@ type count8 struct {
 	block      bool // a block of the other core kind of a MIX kernel, or of a block trace
 }
 
+// counted is what the cores counted during the tasks.
+type counted struct {
+	counts   []count
+	counters []int64 // stride of them for each of counts
+	stride   int
+	nominal  [2]float64 // clocks of the kinds of core
+	of       []int32    // by task: place in counts plus one; nil without PMU records
+	blocks   []count8   // records of blocks, which count where no record of the whole task holds them
+}
+
+// count is what was counted during one task on one kind of core.
+type count struct {
+	cycles int64
+	mhz    float64 // clock in force when the task ended
+	other  int32   // place in counts of the other kind of core plus one
+	vector bool
+	whole  bool // a record of the whole task was seen: those of its blocks are in it
+}
+
 // events is the list of event ids that sample.json gives: the order of the counters in every record.
 func events(list string) (out []uint16) {
 	for f := range strings.SplitSeq(list, ",") {
@@ -32,14 +51,48 @@ func events(list string) (out []uint16) {
 	return out
 }
 
-// readStarsPMU reads ffts_profile.data.
-func (d *deviceData) readStarsPMU(ctx context.Context) error {
-	var g gaps
-	total := int64(0)
-	for _, s := range d.kinds["ffts_profile.data"] {
-		total += s.size
+// readPMU reads the PMU records, and joins them with the tasks: same ids, and counted to the end before the task ended.
+func (d *deviceData) readPMU(ctx context.Context) error {
+	kinds := []string{"ffts_profile.data"}
+	if d.sample.Mode != "sample-based" {
+		kinds = append(kinds, "aicore.data", "aiVectorCore.data")
 	}
-	d.pmu = slices.Grow(d.pmu, int(min(total/pmuRecord, 1<<20)))
+	records := 0
+	for _, kind := range kinds {
+		records += d.about(kind, pmuRecord)
+	}
+	if records == 0 {
+		return nil
+	}
+	d.stride = min(max(len(events(d.sample.CubeEvents)), len(events(d.sample.VectorEvents))), 10)
+	d.nominal = [2]float64{d.nominalMHz(false), d.nominalMHz(true)}
+	expected := min(records, len(d.tasks))
+	d.of, d.counts, d.counters = make([]int32, len(d.tasks)), make([]count, 0, expected), make([]int64, 0, expected*d.stride)
+	rows := newChain(len(d.tasks))
+	for i := range d.tasks {
+		if t := &d.tasks[i]; t.context == noContext {
+			rows.add(rowKey(0, t.stream, t.id), int32(i))
+		}
+	}
+	if err := d.readStarsPMU(ctx, rows); err != nil {
+		return err
+	}
+	for _, kind := range kinds[1:] {
+		if err := d.readCorePMU(ctx, kind, rows); err != nil {
+			return err
+		}
+	}
+	for i := range d.blocks {
+		d.join(&d.blocks[i], rows)
+	}
+	d.blocks = nil
+	return nil
+}
+
+// readStarsPMU reads ffts_profile.data.
+func (d *deviceData) readStarsPMU(ctx context.Context, rows *chain) error {
+	var g gaps
+	var c count8
 	n, left, err := d.records(ctx, "ffts_profile.data", pmuRecord, func(rec []byte) {
 		head := binary.LittleEndian.Uint16(rec)
 		if binary.LittleEndian.Uint16(rec[2:]) != magic {
@@ -47,184 +100,237 @@ func (d *deviceData) readStarsPMU(ctx context.Context) error {
 			return
 		}
 		g.see(uint8(head >> 6 & 15))
-		kind := head & 63
-		if kind == pmuRecordV6 {
-			d.pmu = append(d.pmu, v6Count(rec))
-			return
-		}
-		if kind != contextRecord && kind != blockRecord {
+		switch head & 63 {
+		case pmuRecordV6:
+			c.takeV6(rec)
+		case contextRecord, blockRecord:
+			c.take(rec)
+			c.stream, c.id = d.ids.decode(uint8(head>>10), binary.LittleEndian.Uint16(rec[4:]), binary.LittleEndian.Uint16(rec[6:]))
+		default:
 			d.skipped++
 			return
 		}
-		c := count8{block: kind == blockRecord, end: binary.LittleEndian.Uint64(rec[120:]), total: int64(binary.LittleEndian.Uint64(rec[32:]))}
-		c.stream, c.id = d.ids.decode(uint8(head>>10), binary.LittleEndian.Uint16(rec[4:]), binary.LittleEndian.Uint16(rec[6:]))
 		if c.block {
-			c.vector = rec[20]&1 == 1
-		} else {
-			ffts, part := rec[21]>>5, rec[16]
-			c.vector = ffts != 0 && (ffts != 4 || part != 0 && part != 6)
+			d.blocks = append(d.blocks, c)
+			return
 		}
-		for i := range 8 {
-			c.counters[i] = int64(binary.LittleEndian.Uint64(rec[48+8*i:]))
-		}
-		d.pmu = append(d.pmu, c)
+		d.join(&c, rows)
 	})
 	d.lost += g.lost
 	d.count("ffts_profile.data", n, left)
 	return err
 }
 
-// readCorePMU reads the task-based aicore.data of the hwts generation.
-func (d *deviceData) readCorePMU(ctx context.Context) error {
-	for _, kind := range []string{"aicore.data", "aiVectorCore.data"} {
-		if !d.has(kind) || d.sample.Mode == "sample-based" {
+// take reads a record of a task or of one of its blocks, without its ids.
+func (c *count8) take(rec []byte) {
+	c.block, c.end, c.total = binary.LittleEndian.Uint16(rec)&63 == blockRecord, u64at(rec, 120), int64(u64at(rec, 32))
+	if c.block {
+		c.vector = rec[20]&1 == 1
+	} else {
+		ffts, part := rec[21]>>5, rec[16]
+		c.vector = ffts != 0 && (ffts != 4 || part != 0 && part != 6)
+	}
+	for i := range 8 {
+		c.counters[i] = int64(u64at(rec, 48+8*i))
+	}
+}
+
+// readCorePMU reads the task-based records of the hwts generation: of the AI cores, or on 310P of its vector cores. They have no
+// stamp: those of the same ids follow each other as the tasks do.
+func (d *deviceData) readCorePMU(ctx context.Context, kind string, rows *chain) error {
+	if !d.has(kind) {
+		return nil
+	}
+	c := count8{vector: kind != "aicore.data"}
+	n, left, err := d.records(ctx, kind, pmuRecord, func(rec []byte) {
+		c.id, c.total, c.stream = uint32(binary.LittleEndian.Uint16(rec[6:])), int64(u64at(rec, 16)), u32at(rec, 96)%2048
+		for i := range 8 {
+			c.counters[i] = int64(u64at(rec, 32+8*i))
+		}
+		d.join(&c, rows)
+	})
+	d.count(kind, n, left)
+	return err
+}
+
+// takeV6 reads a record of the 950 generation: one of a task, or of a block of it.
+func (c *count8) takeV6(rec []byte) {
+	*c = count8{id: u32at(rec, 4), total: int64(u64at(rec, 8)), block: rec[17]&1 == 0, vector: rec[20]&1 == 1, end: u64at(rec, 120)}
+	for i := range c.counters {
+		c.counters[i] = int64(u64at(rec, 32+8*i))
+	}
+}
+
+// join adds what a record says to its task.
+func (d *deviceData) join(c *count8, rows *chain) {
+	key, row := rowKey(0, c.stream, c.id), int32(-1)
+	if c.end == 0 {
+		row = rows.following(key)
+	} else if row = rows.latest(key, func(row int32) bool { return d.tasks[row].start <= c.end }); row >= 0 && c.end > d.tasks[row].end {
+		row = -1
+	}
+	if row < 0 {
+		d.strayPMU++
+		return
+	}
+	at := d.counted.place(row, c.vector)
+	to := &d.counts[at]
+	switch {
+	case !c.block:
+		to.whole = true
+	case to.whole:
+		return
+	}
+	to.cycles += c.total
+	to.mhz = d.mhzAt(c.end, d.nominal[0])
+	if c.vector {
+		to.mhz = d.mhzAt(c.end, d.nominal[1])
+	}
+	for i := range d.stride {
+		d.counters[int(at)*d.stride+i] += c.counters[i]
+	}
+}
+
+// place is where the counts of a task on a kind of core are; they are made when there are none.
+func (d *counted) place(row int32, vector bool) int32 {
+	at := d.of[row] - 1
+	if at >= 0 && d.counts[at].vector != vector {
+		if other := d.counts[at].other; other > 0 {
+			return other - 1
+		}
+	} else if at >= 0 {
+		return at
+	}
+	n := int32(len(d.counts))
+	d.counts = append(d.counts, count{vector: vector})
+	d.counters = append(d.counters, make([]int64, d.stride)...)
+	if at >= 0 {
+		d.counts[at].other = n + 1
+	} else {
+		d.of[row] = n + 1
+	}
+	return n
+}
+
+// kind is where the counts of the task row on a kind of core are; -1 for none.
+func (d *counted) kind(row int32, vector bool) int32 {
+	at := d.of[row] - 1
+	if at >= 0 && d.counts[at].vector != vector {
+		at = d.counts[at].other - 1
+	}
+	return at
+}
+
+// values is the counters of place at.
+func (d *counted) values(at int32) []int64 { return d.counters[int(at)*d.stride:][:d.stride] }
+
+// account is the cycle account of what was counted during the task row. Negative sums of hostile counters do no harm.
+func (d *deviceData) account(row int32, pipes *[2][10]pipe) (a trace.Account) {
+	for kind := range pipes {
+		at := d.counted.kind(row, kind == 1)
+		if at < 0 {
 			continue
 		}
-		n, left, err := d.records(ctx, kind, pmuRecord, func(rec []byte) {
-			c := count8{
-				vector: kind != "aicore.data", id: uint32(binary.LittleEndian.Uint16(rec[6:])), total: int64(binary.LittleEndian.Uint64(rec[16:])),
-				stream: binary.LittleEndian.Uint32(rec[96:]) % 2048,
-			}
-			for i := range 8 {
-				c.counters[i] = int64(binary.LittleEndian.Uint64(rec[32+8*i:]))
-			}
-			d.pmu = append(d.pmu, c)
-		})
-		d.count(kind, n, left)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// v6Count reads a record of the 950 generation: one of a task, or of a block of it.
-func v6Count(rec []byte) count8 {
-	c := count8{
-		id: binary.LittleEndian.Uint32(rec[4:]), total: int64(binary.LittleEndian.Uint64(rec[8:])), block: rec[17]&1 == 0, vector: rec[20]&1 == 1,
-		end: binary.LittleEndian.Uint64(rec[120:]),
-	}
-	for i := range c.counters {
-		c.counters[i] = int64(binary.LittleEndian.Uint64(rec[32+8*i:]))
-	}
-	return c
-}
-
-// account is the cycle account of what was counted. Negative sums of hostile counters do no harm.
-func (s *kernelSum) account(cube, vector []uint16, v6 bool) (a trace.Account) {
-	for kind, list := range [][]uint16{cube, vector} {
-		c := &s.kinds[kind]
-		a.Total += c.cycles
-		for i, e := range list[:min(len(list), len(c.counters))] {
-			if to := pipeOf(&a, e, v6); to != nil {
-				*to += c.counters[i]
-			}
+		a.Total += d.counts[at].cycles
+		for i, v := range d.counted.values(at) {
+			pipes[kind][i].add(&a, v)
 		}
 	}
 	return a
 }
 
-// pipeOf is the place in a that event e counts for; nil for none.
-func pipeOf(a *trace.Account, e uint16, v6 bool) *int64 {
+// pipe is what an event counts in a cycle account.
+type pipe uint8
+
+const (
+	noPipe pipe = iota
+	vectorPipe
+	scalarPipe
+	cubePipe
+	mte1Pipe
+	mte2Pipe
+	mte3Pipe
+	fixpipePipe
+	l2Hits
+	l2Misses
+)
+
+func (p pipe) add(a *trace.Account, v int64) {
+	switch p {
+	case vectorPipe:
+		a.Vector += v
+	case scalarPipe:
+		a.Scalar += v
+	case cubePipe:
+		a.Cube += v
+	case mte1Pipe:
+		a.MTE1 += v
+	case mte2Pipe:
+		a.MTE2 += v
+	case mte3Pipe:
+		a.MTE3 += v
+	case fixpipePipe:
+		a.Fixpipe += v
+	case l2Hits:
+		a.L2Hits += v
+	case l2Misses:
+		a.L2Misses += v
+	}
+}
+
+// pipes is what the device's events count, by kind of core and place.
+func (d *deviceData) pipes() (out [2][10]pipe) {
+	for kind, list := range []string{d.sample.CubeEvents, d.sample.VectorEvents} {
+		for i, e := range events(list) {
+			if i < len(out[kind]) {
+				out[kind][i] = pipeOf(e, d.v6())
+			}
+		}
+	}
+	return out
+}
+
+func pipeOf(e uint16, v6 bool) pipe {
 	if v6 {
 		switch e {
 		case 0x501:
-			return &a.Vector
+			return vectorPipe
 		case 0x1:
-			return &a.Scalar
+			return scalarPipe
 		case 0x301:
-			return &a.Cube
+			return cubePipe
 		case 0x701:
-			return &a.MTE1
+			return mte1Pipe
 		case 0x202:
-			return &a.MTE2
+			return mte2Pipe
 		case 0x203:
-			return &a.MTE3
+			return mte3Pipe
 		case 0x714:
-			return &a.Fixpipe
+			return fixpipePipe
 		}
-		return nil
+		return noPipe
 	}
 	switch e {
 	case 0x8:
-		return &a.Vector
+		return vectorPipe
 	case 0x9:
-		return &a.Scalar
+		return scalarPipe
 	case 0xa, 0x416, 0x417:
-		return &a.Cube
+		return cubePipe
 	case 0xb, 0x302:
-		return &a.MTE1
+		return mte1Pipe
 	case 0xc:
-		return &a.MTE2
+		return mte2Pipe
 	case 0xd:
-		return &a.MTE3
+		return mte3Pipe
 	case 0x303:
-		return &a.Fixpipe
+		return fixpipePipe
 	case 0x500, 0x504, 0x508:
-		return &a.L2Hits
+		return l2Hits
 	case 0x502, 0x506, 0x50a:
-		return &a.L2Misses
+		return l2Misses
 	}
-	return nil
-}
-
-// sum joins the PMU records with the tasks: same ids, and counted to the end before the task ended.
-func (d *deviceData) sum() {
-	if len(d.pmu) == 0 {
-		return
-	}
-	rows := newChain(len(d.tasks))
-	for i := range d.tasks {
-		if t := &d.tasks[i]; t.context == noContext {
-			rows.add(rowKey(0, t.stream, t.id), int32(i))
-		}
-	}
-	d.summed = make([]int32, len(d.tasks))
-	d.sums = make([]kernelSum, 0, min(len(d.pmu), len(d.tasks)))
-	taken := map[uint64]int32{} // row of the record before that has no stamp
-	// Records of whole tasks come first: those of blocks count only where no such record holds them.
-	for _, blocks := range []bool{false, true} {
-		for i := range d.pmu {
-			c := &d.pmu[i]
-			if c.block != blocks {
-				continue
-			}
-			k := rowKey(0, c.stream, c.id)
-			row := int32(-1)
-			if c.end == 0 { // no stamp: in the order of the log
-				if before, ok := taken[k]; ok {
-					row = rows.next[before]
-				} else {
-					row = rows.first(k)
-				}
-				if row >= 0 {
-					taken[k] = row
-				}
-			} else if row = rows.latest(k, func(row int32) bool { return d.tasks[row].start <= c.end }); row >= 0 && c.end > d.tasks[row].end {
-				row = -1
-			}
-			if row < 0 {
-				d.strayPMU++
-				continue
-			}
-			if d.summed[row] == 0 {
-				d.sums = append(d.sums, kernelSum{})
-				d.summed[row] = int32(len(d.sums))
-			}
-			kind := &d.sums[d.summed[row]-1].kinds[0]
-			if c.vector {
-				kind = &d.sums[d.summed[row]-1].kinds[1]
-			}
-			switch {
-			case !blocks:
-				kind.whole = true
-			case kind.whole:
-				continue
-			}
-			kind.add(c)
-		}
-	}
-	d.pmu = nil
+	return noPipe
 }
 
 // readFrequency reads the core's clock and voltage: 55 stamped values a record.

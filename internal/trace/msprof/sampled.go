@@ -296,7 +296,7 @@ func (d *deviceData) readL2(ctx context.Context) error {
 		return nil
 	}
 	list := events(d.sample.L2Events)
-	hit, request, victim := l2Events(d.info.Platform.number())
+	hit, request, victim := l2Events(d.platform)
 	columns := []trace.SheetColumn{trace.IntColumn("device"), trace.IntColumn("stream"), trace.IntColumn("task"), trace.FloatColumn("hit_rate"), trace.FloatColumn("victim_rate")}
 	for _, e := range list[:min(len(list), 8)] {
 		columns = append(columns, trace.IntColumn(fmt.Sprintf("event_0x%x", e)))

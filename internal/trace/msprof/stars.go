@@ -60,6 +60,7 @@ func (d *deviceData) readStars(ctx context.Context) error {
 		size = starsRecordV6
 	}
 	var g gaps
+	d.expect(d.about("stars_soc.data", size) / 2)
 	n, left, err := d.records(ctx, "stars_soc.data", size, func(rec []byte) {
 		head := binary.LittleEndian.Uint16(rec)
 		if binary.LittleEndian.Uint16(rec[2:]) != magic {
@@ -69,6 +70,7 @@ func (d *deviceData) readStars(ctx context.Context) error {
 		g.see(uint8(head >> 6 & 15))
 		d.starsTask(head, rec)
 	})
+	d.settle()
 	d.lost += g.lost
 	d.count("stars_soc.data", n, left)
 	return err
@@ -184,6 +186,5 @@ func (d *deviceData) chip() string {
 }
 
 func (d *deviceData) v6() bool {
-	p := d.info.Platform.number()
-	return p == 15 || p == 16
+	return d.platform == 15 || d.platform == 16
 }

@@ -28,6 +28,7 @@ type tensor struct {
 
 // readTensors reads tensor_info: u64 operator, u32 number, then 44 bytes a tensor: u32 input or output, format, type, 8 x u32 shape.
 func (h *hostData) readTensors(ctx context.Context) error {
+	h.tensors = make([]tensors, 0, h.about("tensor_info", 256))
 	err := h.each(ctx, "tensor_info", 256, func(rec []byte) {
 		t := tensors{thread: u32at(rec, 8), count: u64at(rec, 16), name: u64at(rec, 24), n: uint8(min(u32at(rec, 32), 5))}
 		for i := range t.list[:t.n] {
@@ -39,9 +40,7 @@ func (h *hostData) readTensors(ctx context.Context) error {
 		}
 		h.tensors = append(h.tensors, t)
 	})
-	slices.SortStableFunc(h.tensors, func(a, b tensors) int {
-		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.count, b.count))
-	})
+	sortNearly(h.tensors, func(a, b *tensors) int { return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.count, b.count)) })
 	return err
 }
 

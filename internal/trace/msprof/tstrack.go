@@ -76,8 +76,8 @@ type value struct {
 	name string
 }
 
-// counters records what was sampled, and the marks of the training loop.
-func (d *deviceData) counters(rec *trace.Recorder) {
+// recordCounters records what was sampled, and the marks of the training loop.
+func (d *deviceData) recordCounters(rec *trace.Recorder) {
 	for _, v := range d.values {
 		rec.Counters([]trace.Counter{{Time: v.at, Value: v.v, Name: rec.Intern(v.name), Device: d.number}})
 	}

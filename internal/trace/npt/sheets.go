@@ -40,11 +40,11 @@ func appendColumn(b []byte, c *trace.SheetColumn, lo, hi int) []byte {
 	for i := lo; i < hi; i++ {
 		switch c.Type {
 		case trace.ColumnText:
-			b = appendString(b, c.Text[i])
+			b = appendString(b, c.TextAt(i))
 		case trace.ColumnInt:
-			b = binary.AppendUvarint(b, zigzag(c.Int[i]))
+			b = binary.AppendUvarint(b, zigzag(c.IntAt(i)))
 		default:
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c.Float[i]))
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c.FloatAt(i)))
 		}
 	}
 	return b

@@ -42,7 +42,7 @@ func sheets(t *trace.Trace) []table {
 				}
 				if ranked {
 					values[len(values)-1] = nil
-					if d := device.Int[i]; d >= 0 && d < 1<<16 {
+					if d := device.IntAt(i); d >= 0 && d < 1<<16 {
 						values[len(values)-1] = ranks[uint16(d)]
 					}
 				}

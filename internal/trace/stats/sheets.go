@@ -66,73 +66,91 @@ func PMU(t *trace.Trace) []Metrics { return metrics(t.Source.Sheet("pmu")) }
 
 // metrics sums the table of PMU figures up by operator type.
 func metrics(s *trace.Sheet) []Metrics {
-	out := []Metrics{}
 	if s == nil {
-		return out
+		return []Metrics{}
 	}
-	op, name, duration := s.Column("op_type"), s.Column("name"), s.Column("duration_ns")
-	type sum struct {
-		Metrics
-		weight map[string]float64
-	}
-	sums := map[string]*sum{}
-	for i := range s.Rows {
-		label := ""
-		for _, c := range []*trace.SheetColumn{op, name} {
-			if c != nil && c.Type == trace.ColumnText {
-				label = cmp.Or(label, c.Text[i])
+	group, ns, out := kernels(s)
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if c.Type == trace.ColumnText || strings.Contains(keyColumns, " "+c.Name+" ") {
+			continue
+		}
+		sums := sumByGroup(c, group, ns, len(out))
+		for g := range out {
+			switch v := &sums[g]; {
+			case !v.some:
+			case !mean(c.Name):
+				out[g].Values[c.Name] = v.sum
+			case v.weight != 0:
+				out[g].Values[c.Name] = v.weighted / v.weight
 			}
 		}
-		m := sums[label]
-		if m == nil {
-			m = &sum{Metrics{Name: label, Values: map[string]float64{}}, map[string]float64{}}
-			sums[label] = m
-		}
-		m.Count++
-		ns := 0.0
-		if duration != nil && duration.Type == trace.ColumnInt && duration.Int[i] > 0 {
-			m.TotalNs += duration.Int[i]
-			ns = float64(duration.Int[i])
-		}
-		for k := range s.Columns {
-			c := &s.Columns[k]
-			if strings.Contains(keyColumns, " "+c.Name+" ") {
-				continue
-			}
-			v := math.NaN()
-			switch {
-			case c.Type == trace.ColumnFloat:
-				v = c.Float[i]
-			case c.Type == trace.ColumnInt && c.Int[i] != trace.NoInt:
-				v = float64(c.Int[i])
-			}
-			switch {
-			case math.IsNaN(v):
-			case mean(c.Name):
-				m.Values[c.Name] += v * ns
-				m.weight[c.Name] += ns
-			default:
-				m.Values[c.Name] += v
-			}
-		}
-	}
-	for _, m := range sums {
-		for name := range m.Values {
-			if !mean(name) {
-				continue
-			}
-			if m.weight[name] == 0 {
-				delete(m.Values, name)
-				continue
-			}
-			m.Values[name] /= m.weight[name]
-		}
-		out = append(out, m.Metrics)
 	}
 	slices.SortFunc(out, func(a, b Metrics) int {
 		return cmp.Or(cmp.Compare(b.TotalNs, a.TotalNs), cmp.Compare(a.Name, b.Name))
 	})
 	return out
+}
+
+// kernels puts the rows of the table of PMU figures into groups by operator type, and gives the group and the duration of each.
+func kernels(s *trace.Sheet) (group []int32, durations []float64, list []Metrics) {
+	op, name, duration := s.Column("op_type"), s.Column("name"), s.Column("duration_ns")
+	known := map[string]int32{}
+	list = []Metrics{}
+	group, durations = make([]int32, s.Rows), make([]float64, s.Rows)
+	last, at := "", int32(-1)
+	for i := range s.Rows {
+		label := ""
+		for _, c := range []*trace.SheetColumn{op, name} {
+			if c != nil && c.Type == trace.ColumnText && label == "" {
+				label = c.TextAt(i)
+			}
+		}
+		if at < 0 || label != last {
+			g, ok := known[label]
+			if !ok {
+				g = int32(len(list))
+				known[label] = g
+				list = append(list, Metrics{Name: label, Values: map[string]float64{}})
+			}
+			last, at = label, g
+		}
+		ns := int64(0)
+		if duration != nil && duration.Type == trace.ColumnInt {
+			ns = max(duration.IntAt(i), 0)
+		}
+		group[i], durations[i] = at, float64(ns)
+		list[at].Count++
+		list[at].TotalNs += ns
+	}
+	return group, durations, list
+}
+
+// groupSum is the values of one column in one group.
+type groupSum struct {
+	sum, weighted, weight float64
+	some                  bool
+}
+
+func sumByGroup(c *trace.SheetColumn, group []int32, durations []float64, groups int) []groupSum {
+	sums := make([]groupSum, groups)
+	for i, g := range group {
+		to := &sums[g]
+		v := math.NaN()
+		if c.Type == trace.ColumnFloat {
+			v = c.FloatAt(i)
+		} else if n := c.IntAt(i); n != trace.NoInt {
+			v = float64(n)
+		}
+		if math.IsNaN(v) {
+			continue
+		}
+		to.some = true
+		to.sum += v
+		to.weighted += v * durations[i]
+		to.weight += durations[i]
+	}
+	return sums
 }
 
 // MetricNames is the metrics that any of list has, in the order of the source's columns.
@@ -192,8 +210,8 @@ func counterStats(t *trace.Trace) []CounterStat {
 type row struct{ s *trace.Sheet }
 
 func (r row) int(name string, i int) int64 {
-	if c := r.s.Column(name); c != nil && c.Type == trace.ColumnInt && c.Int[i] != trace.NoInt {
-		return c.Int[i]
+	if c := r.s.Column(name); c != nil && c.Type == trace.ColumnInt && c.IntAt(i) != trace.NoInt {
+		return c.IntAt(i)
 	}
 	return 0
 }
@@ -204,7 +222,7 @@ func (r row) text(name string, i int) string {
 	case c == nil:
 		return ""
 	case c.Type == trace.ColumnText:
-		return c.Text[i]
+		return c.TextAt(i)
 	}
 	return ""
 }
@@ -236,10 +254,10 @@ func commTimes(t *trace.Trace) []CommTime {
 		}
 		k := key{trace.NoInt, operation(op)}
 		if rankColumn != nil && rankColumn.Type == trace.ColumnInt {
-			k.rank = rankColumn.Int[i]
+			k.rank = rankColumn.IntAt(i)
 		}
 		if k.rank == trace.NoInt && device != nil && device.Type == trace.ColumnInt {
-			if rank, ok := ranks[device.Int[i]]; ok {
+			if rank, ok := ranks[device.IntAt(i)]; ok {
 				k.rank = rank
 			}
 		}
