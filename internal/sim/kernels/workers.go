@@ -90,7 +90,7 @@ func (w *Workers) Parallel(n, grain int, f func(lo, hi int)) {
 }
 
 // each is Parallel for loops that are bound when the kernel is compiled, so that a run allocates nothing: f gets
-// the execution, the number of its thread (below maxParts, for scratch memory) and the chunk.
+// the execution, the number of its thread (below maxParts and the number of parts, for scratch memory) and the chunk.
 func (x *Exec) each(n, grain int, f func(x *Exec, part, lo, hi int)) {
 	w := x.Workers
 	parts := w.split(n, grain)
@@ -149,7 +149,7 @@ func (w *Workers) run(n, parts int) {
 // work computes parts until none is left; it says whether it did the last one that was pending.
 func (w *Workers) work(thread int) (last bool) {
 	for {
-		part, parts, ok := w.takeTicket()
+		part, parts, ok := w.takeTicket(thread)
 		if !ok {
 			return last
 		}
@@ -164,12 +164,13 @@ func (w *Workers) work(thread int) (last bool) {
 }
 
 // takeTicket takes the next part of the loop that runs. The ticket holds the number of the loop, of its parts and of
-// those that are taken; a thread that comes late cannot take a part of a loop that has ended meanwhile.
-func (w *Workers) takeTicket() (part, parts int, ok bool) {
+// those that are taken; a thread that comes late cannot take a part of a loop that has ended meanwhile. A loop has no use
+// for threads beyond the number of its parts, nor scratch memory.
+func (w *Workers) takeTicket(thread int) (part, parts int, ok bool) {
 	for {
 		t := w.ticket.Load()
 		part, parts = int(t&0xffff), int(t>>16&0xffff)
-		if part >= parts {
+		if part >= parts || thread >= parts {
 			return 0, 0, false
 		}
 		if w.ticket.CompareAndSwap(t, t+1) {
@@ -178,10 +179,10 @@ func (w *Workers) takeTicket() (part, parts int, ok bool) {
 	}
 }
 
-// open says that a part waits for a thread.
-func (w *Workers) open() bool {
+// open says that a part waits for the thread.
+func (w *Workers) open(thread int) bool {
 	t := w.ticket.Load()
-	return t&0xffff < t>>16&0xffff
+	return max(t&0xffff, uint64(thread)) < t>>16&0xffff
 }
 
 // chunk is part of n indices; sizes differ by one at most.
@@ -203,7 +204,7 @@ func (w *Workers) signal(h *helper) {
 
 // help is the life of a helper.
 func (w *Workers) help(h *helper, thread int) {
-	fresh := func() bool { return w.open() || h.quit.Load() }
+	fresh := func() bool { return w.open(thread) || h.quit.Load() }
 	for {
 		if !w.await(fresh) {
 			h.parked.Store(true)

@@ -94,6 +94,30 @@ func TestWorkers_parkAndWake(t *testing.T) {
 	x.each(4, 1, body)
 }
 
+// TestWorkers_noMoreThreadsThanParts holds what kernels rely on that have scratch memory for as many threads as there are
+// parts: helpers that a larger loop woke stay out of a smaller one.
+func TestWorkers_noMoreThreadsThanParts(t *testing.T) {
+	w := NewWorkers(8)
+	defer w.Close()
+	x := &Exec{Workers: w}
+	var worst atomic.Int64
+	for i := range 3000 {
+		n := 2 + i%5
+		if i%50 == 0 {
+			n = 100
+		}
+		x.each(n, 1, func(_ *Exec, part, lo, hi int) {
+			if part >= n {
+				worst.Store(int64(part))
+			}
+			time.Sleep(time.Microsecond)
+		})
+	}
+	if worst.Load() != 0 {
+		t.Errorf("thread %d computed a part of a loop that has fewer", worst.Load())
+	}
+}
+
 // TestKernels_manyStreamsAndThreads runs one kernel of each family, large enough to be shared out, on several streams
 // at once: all must give the bits that a single thread gives.
 func TestKernels_manyStreamsAndThreads(t *testing.T) {
