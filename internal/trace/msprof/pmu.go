@@ -118,6 +118,7 @@ func (d *deviceData) readStarsPMU(ctx context.Context, rows *chain) error {
 	})
 	d.lost += g.lost
 	d.count("ffts_profile.data", n, left)
+	d.count("ffts_profile.data of blocks", int64(len(d.blocks)), 0)
 	return err
 }
 

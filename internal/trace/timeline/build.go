@@ -43,6 +43,7 @@ type builder struct {
 	groups  uint32
 	threads uint16
 	phases  [128]int64
+	flows   map[string]*[2]int64 // starts and ends of arrows by category
 
 	calls      *callTable         // by connection: the call that submitted
 	joined     bool               // some task names its call
@@ -181,6 +182,9 @@ func (b *builder) event(e *event) {
 	b.phases[ph]++
 	switch ph {
 	case 'X', 'B', 'E', 'b', 'e', 'S', 'F', 'C':
+	case 's', 'f':
+		b.flow(ph, e.cat)
+		return
 	default:
 		return
 	}
@@ -217,6 +221,26 @@ func (b *builder) event(e *event) {
 		b.asynchronous(ph, e, ts)
 	case 'C':
 		b.counter(e, ts)
+	}
+}
+
+// maxFlows bounds the categories of arrows that are counted apart.
+const maxFlows = 64
+
+// flow counts an end of an arrow. Connection ids say better what submitted what.
+func (b *builder) flow(ph byte, category []byte) {
+	n := b.flows[string(category)]
+	if n == nil {
+		if len(b.flows) >= maxFlows || len(category) == 0 || len(category) > 64 {
+			return
+		}
+		n = new([2]int64)
+		b.flows[string(category)] = n
+	}
+	if ph == 's' {
+		n[0]++
+	} else {
+		n[1]++
 	}
 }
 
@@ -395,6 +419,13 @@ func (b *builder) finish() {
 		}
 	}
 	b.source.Records["events"] = total
+	for category, n := range b.flows {
+		for i, ph := range []string{"s", "f"} {
+			if n[i] > 0 {
+				b.source.Records["events "+ph+" of "+plain([]byte(category))] = n[i]
+			}
+		}
+	}
 	b.source.BadRecords += b.bad
 	for _, p := range b.ordered {
 		if o, ok := b.open[p]; ok {
@@ -417,6 +448,7 @@ func (b *builder) finish() {
 }
 
 func (b *builder) overlap(p *process, name []byte, ns int64) {
+	b.source.Records["overlap analysis slices"]++
 	o := b.open[p]
 	switch string(name) {
 	case "Computing":
