@@ -115,6 +115,10 @@ func (g *gemm) plan(ws int) int {
 		}
 		block = roundUp(ceilDiv(max(1, short), max(1, g.short)), sw)
 		g.short = ceilDiv(short, block)
+		if !g.rowsLong && g.short == 1 && short > sw && uneven(long, lw) {
+			block = roundUp(ceilDiv(short, 2), sw)
+			g.short = 2
+		}
 	}
 	batch := len(g.fin.outBase)
 	parts := max(1, min(blocksWanted/max(1, batch*g.short), most/lw, most*block*g.k/grainMACs))
@@ -138,6 +142,12 @@ func (g *gemm) plan(ws int) int {
 	g.ws, g.units = ws, g.part
 	g.wholes = func(x *Exec, part, lo, hi int) { g.part(x, part, lo*g.long, hi*g.long) }
 	return ws + min(maxParts, g.blocks)*g.partFloats*4
+}
+
+// uneven says that two threads cannot get about equal shares of n lanes in panels of w.
+func uneven(n, w int) bool {
+	most := ceilDiv(ceilDiv(n, w), 2) * w
+	return 9*most > 5*n
 }
 
 // run computes the product. Threads share out whole blocks of the short dimension where that gives them equal shares:

@@ -100,6 +100,7 @@ func (l *layerNorm) rows(x *Exec, _, lo, hi int) {
 	if l.types[2] != tensor.Undefined {
 		bias = newVec(l.types[2], x.In[2])
 	}
+	plain := src.f != nil && scale.f != nil && bias.f != nil && l.steps == [2]int{1, 1} // one pass does it all
 	var buf, param [blockLen]float32
 	for r := lo; r < hi; r++ {
 		mean, variance := 0.0, 0.0
@@ -112,7 +113,10 @@ func (l *layerNorm) rows(x *Exec, _, lo, hi int) {
 			mean, variance = moments(src, r*l.n, l.n, buf[:])
 		}
 		inv := 1 / math.Sqrt(variance+l.eps)
-		for i := 0; i < l.n; i += blockLen {
+		if plain {
+			normVec(dst.f[r*l.n:][:l.n], src.f[r*l.n:], scale.f, bias.f, float32(mean), float32(inv))
+		}
+		for i := 0; i < l.n && !plain; i += blockLen {
 			v := buf[:min(blockLen, l.n-i)]
 			src.load(v, r*l.n+i, 1)
 			p := param[:len(v)]

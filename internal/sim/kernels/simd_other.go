@@ -4,14 +4,17 @@ package kernels
 
 // Machines without functions in assembly run the plain ones.
 
-func addVec(dst, a, b []float32)                           { addVecPlain(dst, a, b) }
-func subVec(dst, a, b []float32)                           { subVecPlain(dst, a, b) }
-func mulVec(dst, a, b []float32)                           { mulVecPlain(dst, a, b) }
-func divVec(dst, a, b []float32)                           { divVecPlain(dst, a, b) }
-func maxVec(dst, a, b []float32)                           { maxVecPlain(dst, a, b) }
-func minVec(dst, a, b []float32)                           { minVecPlain(dst, a, b) }
-func biasClamp(dst, src []float32, bias, lo, hi float32)   { biasClampPlain(dst, src, bias, lo, hi) }
-func scaleShift(dst, src []float32, scale, shift float32)  { scaleShiftPlain(dst, src, scale, shift) }
+func addVec(dst, a, b []float32)                          { addVecPlain(dst, a, b) }
+func subVec(dst, a, b []float32)                          { subVecPlain(dst, a, b) }
+func mulVec(dst, a, b []float32)                          { mulVecPlain(dst, a, b) }
+func divVec(dst, a, b []float32)                          { divVecPlain(dst, a, b) }
+func maxVec(dst, a, b []float32)                          { maxVecPlain(dst, a, b) }
+func minVec(dst, a, b []float32)                          { minVecPlain(dst, a, b) }
+func biasClamp(dst, src []float32, bias, lo, hi float32)  { biasClampPlain(dst, src, bias, lo, hi) }
+func scaleShift(dst, src []float32, scale, shift float32) { scaleShiftPlain(dst, src, scale, shift) }
+func normVec(dst, src, scale, bias []float32, mean, factor float32) {
+	normVecPlain(dst, src, scale, bias, mean, factor)
+}
 func hardSigmoid(dst, src []float32, scale, shift float32) { hardSigmoidPlain(dst, src, scale, shift) }
 func hardSwish(dst, src []float32, scale, shift float32)   { hardSwishPlain(dst, src, scale, shift) }
 func leakyRelu(dst, src []float32, alpha float32)          { leakyReluPlain(dst, src, alpha) }

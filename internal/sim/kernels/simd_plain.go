@@ -78,6 +78,12 @@ func hardSwishPlain(dst, src []float32, scale, shift float32) {
 	}
 }
 
+func normVecPlain(dst, src, scale, bias []float32, mean, factor float32) {
+	for i, x := range src[:len(dst)] {
+		dst[i] = float32(float32((x-mean)*factor)*scale[i]) + bias[i]
+	}
+}
+
 func leakyReluPlain(dst, src []float32, alpha float32) {
 	for i, x := range src[:len(dst)] {
 		dst[i] = math.Float32frombits(pick(x < 0, x*alpha, x))
@@ -152,13 +158,10 @@ func squareLanesPlain(lanes *[16]float32, src []float32, shift float32) {
 }
 
 // total is the sum of the lanes, in pairs.
-func total(lanes *[16]float32) float32 {
-	for n := 8; n > 0; n /= 2 {
-		for i := range n {
-			lanes[i] += lanes[i+n]
-		}
-	}
-	return lanes[0]
+func total(l *[16]float32) float32 {
+	s0, s1, s2, s3 := l[0]+l[8], l[1]+l[9], l[2]+l[10], l[3]+l[11]
+	s4, s5, s6, s7 := l[4]+l[12], l[5]+l[13], l[6]+l[14], l[7]+l[15]
+	return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
 }
 
 // sumOf adds in 16 lanes.
@@ -180,10 +183,11 @@ func maxOf(v []float32) float32 {
 	var lanes [16]float32
 	fill(lanes[:], inf(-1))
 	maxLanes(&lanes, v)
-	for n := 8; n > 0; n /= 2 {
-		maxVecPlain(lanes[:n], lanes[:n], lanes[n:])
+	top := lanes[0]
+	for _, x := range lanes[1:] {
+		top = math.Float32frombits(pick(x > top, x, top))
 	}
-	return lanes[0]
+	return top
 }
 
 func padRowsPlain(dst []float32, dstStep int, src []float32, srcStep, stride, rows, left, n, right int, pad float32) {

@@ -43,6 +43,7 @@ func TestVectors_paths(t *testing.T) {
 		{"relu", func(d, a, b []float32) { activation{kind: actRelu}.apply(d, a) },
 			func(d, a, b []float32) { biasClampPlain(d, a, negativeZero(), 0, float32(math.Inf(1))) }},
 		{"scaleShift", func(d, a, b []float32) { scaleShift(d, a, b[0], b[1]) }, func(d, a, b []float32) { scaleShiftPlain(d, a, b[0], b[1]) }},
+		{"norm", func(d, a, b []float32) { normVec(d, a, b, a, b[0], b[1]) }, func(d, a, b []float32) { normVecPlain(d, a, b, a, b[0], b[1]) }},
 		{"hardSigmoid", func(d, a, b []float32) { hardSigmoid(d, a, 0.2, 0.5) }, func(d, a, b []float32) { hardSigmoidPlain(d, a, 0.2, 0.5) }},
 		{"hardSwish", func(d, a, b []float32) { hardSwish(d, a, 1./6, 0.5) }, func(d, a, b []float32) { hardSwishPlain(d, a, 1./6, 0.5) }},
 		{"leakyRelu", func(d, a, b []float32) { leakyRelu(d, a, 0.1) }, func(d, a, b []float32) { leakyReluPlain(d, a, 0.1) }},

@@ -209,6 +209,25 @@ func scaleShift(dst, src []float32, scale, shift float32) {
 }
 
 //go:noescape
+func normVec512(dst, src, scale, bias *float32, n int, mean, factor float32)
+
+//go:noescape
+func normVec256(dst, src, scale, bias *float32, n int, mean, factor float32)
+
+func normVec(dst, src, scale, bias []float32, mean, factor float32) {
+	src, scale, bias = src[:len(dst)], scale[:len(dst)], bias[:len(dst)]
+	wide, n := wholeVectors(len(dst))
+	if n > 0 {
+		if wide {
+			normVec512(&dst[0], &src[0], &scale[0], &bias[0], n, mean, factor)
+		} else {
+			normVec256(&dst[0], &src[0], &scale[0], &bias[0], n, mean, factor)
+		}
+	}
+	normVecPlain(dst[n:], src[n:], scale[n:], bias[n:], mean, factor)
+}
+
+//go:noescape
 func hardSigmoid512(dst, src *float32, n int, scale, shift float32)
 
 //go:noescape

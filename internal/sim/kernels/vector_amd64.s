@@ -845,24 +845,28 @@ done30:
 	VZEROUPPER
 	RET
 
-TEXT ·hardSigmoid512(SB), NOSPLIT, $0-32
+TEXT ·normVec512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	VBROADCASTSS scale+24(FP), Z15
-	VBROADCASTSS shift+28(FP), Z14
+	MOVQ scale+16(FP), BX
+	MOVQ bias+24(FP), R8
+	MOVQ n+32(FP), CX
+	VBROADCASTSS mean+40(FP), Z15
+	VBROADCASTSS factor+44(FP), Z14
 	SUBQ $16, CX
 	JLT rest32
 loop31:
 	VMOVUPS (SI), Z0
-	VMULPS Z15, Z0, Z0
-	VADDPS Z14, Z0, Z0
-	VMOVUPS constants<>+0(SB), Z2
-	VMINPS Z0, Z2, Z0
-	VPXORD Z2, Z2, Z2
-	VMAXPS Z0, Z2, Z0
+	VMOVUPS (BX), Z1
+	VMOVUPS (R8), Z2
+	VSUBPS Z15, Z0, Z0
+	VMULPS Z14, Z0, Z0
+	VMULPS Z1, Z0, Z0
+	VADDPS Z2, Z0, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
+	ADDQ $64, BX
+	ADDQ $64, R8
 	ADDQ $64, DI
 	SUBQ $16, CX
 	JGE loop31
@@ -874,18 +878,18 @@ rest32:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
-	VMULPS Z15, Z0, Z0
-	VADDPS Z14, Z0, Z0
-	VMOVUPS constants<>+0(SB), Z2
-	VMINPS Z0, Z2, Z0
-	VPXORD Z2, Z2, Z2
-	VMAXPS Z0, Z2, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VMOVUPS.Z (R8), K1, Z2
+	VSUBPS Z15, Z0, Z0
+	VMULPS Z14, Z0, Z0
+	VMULPS Z1, Z0, Z0
+	VADDPS Z2, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 done33:
 	VZEROUPPER
 	RET
 
-TEXT ·hardSwish512(SB), NOSPLIT, $0-32
+TEXT ·hardSigmoid512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
@@ -895,14 +899,12 @@ TEXT ·hardSwish512(SB), NOSPLIT, $0-32
 	JLT rest35
 loop34:
 	VMOVUPS (SI), Z0
-	VMOVAPS Z0, Z1
 	VMULPS Z15, Z0, Z0
 	VADDPS Z14, Z0, Z0
 	VMOVUPS constants<>+0(SB), Z2
 	VMINPS Z0, Z2, Z0
 	VPXORD Z2, Z2, Z2
 	VMAXPS Z0, Z2, Z0
-	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -916,6 +918,27 @@ rest35:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
+	VMULPS Z15, Z0, Z0
+	VADDPS Z14, Z0, Z0
+	VMOVUPS constants<>+0(SB), Z2
+	VMINPS Z0, Z2, Z0
+	VPXORD Z2, Z2, Z2
+	VMAXPS Z0, Z2, Z0
+	VMOVUPS Z0, K1, (DI)
+done36:
+	VZEROUPPER
+	RET
+
+TEXT ·hardSwish512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS scale+24(FP), Z15
+	VBROADCASTSS shift+28(FP), Z14
+	SUBQ $16, CX
+	JLT rest38
+loop37:
+	VMOVUPS (SI), Z0
 	VMOVAPS Z0, Z1
 	VMULPS Z15, Z0, Z0
 	VADDPS Z14, Z0, Z0
@@ -924,24 +947,6 @@ rest35:
 	VPXORD Z2, Z2, Z2
 	VMAXPS Z0, Z2, Z0
 	VMULPS Z1, Z0, Z0
-	VMOVUPS Z0, K1, (DI)
-done36:
-	VZEROUPPER
-	RET
-
-TEXT ·leakyRelu512(SB), NOSPLIT, $0-28
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	VBROADCASTSS alpha+24(FP), Z15
-	SUBQ $16, CX
-	JLT rest38
-loop37:
-	VMOVUPS (SI), Z0
-	VPXORD Z2, Z2, Z2
-	VMULPS Z15, Z0, Z1
-	VCMPPS $1, Z2, Z0, K2
-	VBLENDMPS Z1, Z0, K2, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -955,44 +960,32 @@ rest38:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
+	VMOVAPS Z0, Z1
+	VMULPS Z15, Z0, Z0
+	VADDPS Z14, Z0, Z0
+	VMOVUPS constants<>+0(SB), Z2
+	VMINPS Z0, Z2, Z0
 	VPXORD Z2, Z2, Z2
-	VMULPS Z15, Z0, Z1
-	VCMPPS $1, Z2, Z0, K2
-	VBLENDMPS Z1, Z0, K2, Z0
+	VMAXPS Z0, Z2, Z0
+	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 done39:
 	VZEROUPPER
 	RET
 
-TEXT ·sigmoidVec512(SB), NOSPLIT, $0-24
+TEXT ·leakyRelu512(SB), NOSPLIT, $0-28
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
+	VBROADCASTSS alpha+24(FP), Z15
 	SUBQ $16, CX
 	JLT rest41
 loop40:
 	VMOVUPS (SI), Z0
-	VMOVUPS constants<>+64(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+128(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS Z0, Z0, Z1
-	VMOVUPS constants<>+192(SB), Z2
-	VFMADD213PS constants<>+256(SB), Z1, Z2
-	VFMADD213PS constants<>+320(SB), Z1, Z2
-	VFMADD213PS constants<>+384(SB), Z1, Z2
-	VFMADD213PS constants<>+448(SB), Z1, Z2
-	VMOVUPS constants<>+512(SB), Z3
-	VFMADD213PS constants<>+576(SB), Z1, Z3
-	VFMADD213PS constants<>+640(SB), Z1, Z3
-	VFMADD213PS constants<>+704(SB), Z1, Z3
-	VFMADD213PS constants<>+768(SB), Z1, Z3
-	VFMADD213PS constants<>+832(SB), Z1, Z3
-	VMULPS Z2, Z0, Z0
-	VDIVPS Z3, Z0, Z0
-	VADDPS constants<>+896(SB), Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VMAXPS Z0, Z1, Z0
+	VPXORD Z2, Z2, Z2
+	VMULPS Z15, Z0, Z1
+	VCMPPS $1, Z2, Z0, K2
+	VBLENDMPS Z1, Z0, K2, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -1006,43 +999,23 @@ rest41:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS constants<>+64(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+128(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS Z0, Z0, Z1
-	VMOVUPS constants<>+192(SB), Z2
-	VFMADD213PS constants<>+256(SB), Z1, Z2
-	VFMADD213PS constants<>+320(SB), Z1, Z2
-	VFMADD213PS constants<>+384(SB), Z1, Z2
-	VFMADD213PS constants<>+448(SB), Z1, Z2
-	VMOVUPS constants<>+512(SB), Z3
-	VFMADD213PS constants<>+576(SB), Z1, Z3
-	VFMADD213PS constants<>+640(SB), Z1, Z3
-	VFMADD213PS constants<>+704(SB), Z1, Z3
-	VFMADD213PS constants<>+768(SB), Z1, Z3
-	VFMADD213PS constants<>+832(SB), Z1, Z3
-	VMULPS Z2, Z0, Z0
-	VDIVPS Z3, Z0, Z0
-	VADDPS constants<>+896(SB), Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VMAXPS Z0, Z1, Z0
+	VPXORD Z2, Z2, Z2
+	VMULPS Z15, Z0, Z1
+	VCMPPS $1, Z2, Z0, K2
+	VBLENDMPS Z1, Z0, K2, Z0
 	VMOVUPS Z0, K1, (DI)
 done42:
 	VZEROUPPER
 	RET
 
-TEXT ·swish512(SB), NOSPLIT, $0-28
+TEXT ·sigmoidVec512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
-	VBROADCASTSS scale+24(FP), Z15
 	SUBQ $16, CX
 	JLT rest44
 loop43:
 	VMOVUPS (SI), Z0
-	VMOVAPS Z0, Z5
-	VMULPS Z15, Z0, Z0
 	VMOVUPS constants<>+64(SB), Z1
 	VMAXPS Z0, Z1, Z0
 	VMOVUPS constants<>+128(SB), Z1
@@ -1064,7 +1037,6 @@ loop43:
 	VADDPS constants<>+896(SB), Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VMAXPS Z0, Z1, Z0
-	VMULPS Z5, Z0, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -1078,6 +1050,78 @@ rest44:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
+	VMOVUPS constants<>+64(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+128(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS Z0, Z0, Z1
+	VMOVUPS constants<>+192(SB), Z2
+	VFMADD213PS constants<>+256(SB), Z1, Z2
+	VFMADD213PS constants<>+320(SB), Z1, Z2
+	VFMADD213PS constants<>+384(SB), Z1, Z2
+	VFMADD213PS constants<>+448(SB), Z1, Z2
+	VMOVUPS constants<>+512(SB), Z3
+	VFMADD213PS constants<>+576(SB), Z1, Z3
+	VFMADD213PS constants<>+640(SB), Z1, Z3
+	VFMADD213PS constants<>+704(SB), Z1, Z3
+	VFMADD213PS constants<>+768(SB), Z1, Z3
+	VFMADD213PS constants<>+832(SB), Z1, Z3
+	VMULPS Z2, Z0, Z0
+	VDIVPS Z3, Z0, Z0
+	VADDPS constants<>+896(SB), Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS Z0, K1, (DI)
+done45:
+	VZEROUPPER
+	RET
+
+TEXT ·swish512(SB), NOSPLIT, $0-28
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS scale+24(FP), Z15
+	SUBQ $16, CX
+	JLT rest47
+loop46:
+	VMOVUPS (SI), Z0
+	VMOVAPS Z0, Z5
+	VMULPS Z15, Z0, Z0
+	VMOVUPS constants<>+64(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+128(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS Z0, Z0, Z1
+	VMOVUPS constants<>+192(SB), Z2
+	VFMADD213PS constants<>+256(SB), Z1, Z2
+	VFMADD213PS constants<>+320(SB), Z1, Z2
+	VFMADD213PS constants<>+384(SB), Z1, Z2
+	VFMADD213PS constants<>+448(SB), Z1, Z2
+	VMOVUPS constants<>+512(SB), Z3
+	VFMADD213PS constants<>+576(SB), Z1, Z3
+	VFMADD213PS constants<>+640(SB), Z1, Z3
+	VFMADD213PS constants<>+704(SB), Z1, Z3
+	VFMADD213PS constants<>+768(SB), Z1, Z3
+	VFMADD213PS constants<>+832(SB), Z1, Z3
+	VMULPS Z2, Z0, Z0
+	VDIVPS Z3, Z0, Z0
+	VADDPS constants<>+896(SB), Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VMAXPS Z0, Z1, Z0
+	VMULPS Z5, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JGE loop46
+rest47:
+	ADDQ $16, CX
+	JEQ done48
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	VMOVUPS.Z (SI), K1, Z0
 	VMOVAPS Z0, Z5
 	VMULPS Z15, Z0, Z0
 	VMOVUPS constants<>+64(SB), Z1
@@ -1103,7 +1147,7 @@ rest44:
 	VMAXPS Z0, Z1, Z0
 	VMULPS Z5, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done45:
+done48:
 	VZEROUPPER
 	RET
 
@@ -1113,119 +1157,10 @@ TEXT ·expShifted512(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS shift+24(FP), Z15
 	SUBQ $16, CX
-	JLT rest47
-loop46:
-	VMOVUPS (SI), Z0
-	VSUBPS Z15, Z0, Z0
-	VMOVUPS constants<>+960(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+1024(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS constants<>+1088(SB), Z0, Z1
-	VADDPS constants<>+1152(SB), Z1, Z1
-	VMOVUPS constants<>+1152(SB), Z2
-	VSUBPS Z2, Z1, Z3
-	VPSUBD Z2, Z1, Z1
-	VMULPS constants<>+1216(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1280(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1344(SB), Z0, Z2
-	VADDPS constants<>+1408(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1472(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1536(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1600(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS Z0, Z2, Z2
-	VADDPS constants<>+0(SB), Z2, Z2
-	VPSRAD $1, Z1, Z3
-	VPSUBD Z3, Z1, Z1
-	VPSLLD $23, Z3, Z3
-	VPADDD constants<>+0(SB), Z3, Z3
-	VPSLLD $23, Z1, Z1
-	VPADDD constants<>+0(SB), Z1, Z1
-	VMULPS Z3, Z2, Z0
-	VMULPS Z1, Z0, Z0
-	VMOVUPS Z0, (DI)
-	ADDQ $64, SI
-	ADDQ $64, DI
-	SUBQ $16, CX
-	JGE loop46
-rest47:
-	ADDQ $16, CX
-	JEQ done48
-	MOVL $1, AX
-	SHLL CX, AX
-	DECL AX
-	KMOVW AX, K1
-	VMOVUPS.Z (SI), K1, Z0
-	VSUBPS Z15, Z0, Z0
-	VMOVUPS constants<>+960(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+1024(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS constants<>+1088(SB), Z0, Z1
-	VADDPS constants<>+1152(SB), Z1, Z1
-	VMOVUPS constants<>+1152(SB), Z2
-	VSUBPS Z2, Z1, Z3
-	VPSUBD Z2, Z1, Z1
-	VMULPS constants<>+1216(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1280(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1344(SB), Z0, Z2
-	VADDPS constants<>+1408(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1472(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1536(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1600(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS Z0, Z2, Z2
-	VADDPS constants<>+0(SB), Z2, Z2
-	VPSRAD $1, Z1, Z3
-	VPSUBD Z3, Z1, Z1
-	VPSLLD $23, Z3, Z3
-	VPADDD constants<>+0(SB), Z3, Z3
-	VPSLLD $23, Z1, Z1
-	VPADDD constants<>+0(SB), Z1, Z1
-	VMULPS Z3, Z2, Z0
-	VMULPS Z1, Z0, Z0
-	VMOVUPS Z0, K1, (DI)
-done48:
-	VZEROUPPER
-	RET
-
-TEXT ·tanhVec512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	SUBQ $16, CX
 	JLT rest50
 loop49:
 	VMOVUPS (SI), Z0
-	VPANDD constants<>+1664(SB), Z0, Z8
-	VPXORD Z8, Z0, Z0
-	VMOVAPS Z0, Z6
-	VMULPS Z0, Z0, Z4
-	VMULPS constants<>+1728(SB), Z4, Z5
-	VADDPS constants<>+1792(SB), Z5, Z5
-	VMULPS Z4, Z5, Z5
-	VADDPS constants<>+1856(SB), Z5, Z5
-	VMULPS Z4, Z5, Z5
-	VADDPS constants<>+1920(SB), Z5, Z5
-	VMULPS Z4, Z5, Z5
-	VADDPS constants<>+1984(SB), Z5, Z5
-	VMULPS Z4, Z6, Z7
-	VMULPS Z5, Z7, Z7
-	VADDPS Z6, Z7, Z7
-	VADDPS Z0, Z0, Z0
+	VSUBPS Z15, Z0, Z0
 	VMOVUPS constants<>+960(SB), Z1
 	VMAXPS Z0, Z1, Z0
 	VMOVUPS constants<>+1024(SB), Z1
@@ -1259,15 +1194,6 @@ loop49:
 	VPADDD constants<>+0(SB), Z1, Z1
 	VMULPS Z3, Z2, Z0
 	VMULPS Z1, Z0, Z0
-	VADDPS constants<>+0(SB), Z0, Z0
-	VMOVUPS constants<>+2048(SB), Z1
-	VDIVPS Z0, Z1, Z0
-	VMOVUPS constants<>+0(SB), Z1
-	VSUBPS Z0, Z1, Z1
-	VMOVUPS constants<>+2112(SB), Z2
-	VCMPPS $1, Z2, Z6, K2
-	VBLENDMPS Z7, Z1, K2, Z0
-	VPORD Z8, Z0, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -1281,6 +1207,53 @@ rest50:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
+	VSUBPS Z15, Z0, Z0
+	VMOVUPS constants<>+960(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+1024(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS constants<>+1088(SB), Z0, Z1
+	VADDPS constants<>+1152(SB), Z1, Z1
+	VMOVUPS constants<>+1152(SB), Z2
+	VSUBPS Z2, Z1, Z3
+	VPSUBD Z2, Z1, Z1
+	VMULPS constants<>+1216(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1280(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1344(SB), Z0, Z2
+	VADDPS constants<>+1408(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1472(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1536(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1600(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS Z0, Z2, Z2
+	VADDPS constants<>+0(SB), Z2, Z2
+	VPSRAD $1, Z1, Z3
+	VPSUBD Z3, Z1, Z1
+	VPSLLD $23, Z3, Z3
+	VPADDD constants<>+0(SB), Z3, Z3
+	VPSLLD $23, Z1, Z1
+	VPADDD constants<>+0(SB), Z1, Z1
+	VMULPS Z3, Z2, Z0
+	VMULPS Z1, Z0, Z0
+	VMOVUPS Z0, K1, (DI)
+done51:
+	VZEROUPPER
+	RET
+
+TEXT ·tanhVec512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $16, CX
+	JLT rest53
+loop52:
+	VMOVUPS (SI), Z0
 	VPANDD constants<>+1664(SB), Z0, Z8
 	VPXORD Z8, Z0, Z0
 	VMOVAPS Z0, Z6
@@ -1336,89 +1309,6 @@ rest50:
 	VMOVUPS constants<>+0(SB), Z1
 	VSUBPS Z0, Z1, Z1
 	VMOVUPS constants<>+2112(SB), Z2
-	VCMPPS $1, Z2, Z6, K2
-	VBLENDMPS Z7, Z1, K2, Z0
-	VPORD Z8, Z0, Z0
-	VMOVUPS Z0, K1, (DI)
-done51:
-	VZEROUPPER
-	RET
-
-TEXT ·erfVec512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	SUBQ $16, CX
-	JLT rest53
-loop52:
-	VMOVUPS (SI), Z0
-	VPANDD constants<>+1664(SB), Z0, Z8
-	VPXORD Z8, Z0, Z0
-	VMOVAPS Z0, Z6
-	VMULPS Z0, Z0, Z4
-	VMULPS constants<>+2176(SB), Z4, Z7
-	VADDPS constants<>+2240(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2304(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2368(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2432(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2496(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2560(SB), Z7, Z7
-	VMULPS Z0, Z7, Z7
-	VMOVUPS constants<>+2624(SB), Z1
-	VMINPS Z0, Z1, Z4
-	VMULPS constants<>+2688(SB), Z4, Z0
-	VADDPS constants<>+2752(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+2816(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+2880(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+2944(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+3008(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+3072(SB), Z0, Z0
-	VMOVUPS constants<>+960(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+1024(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS constants<>+1088(SB), Z0, Z1
-	VADDPS constants<>+1152(SB), Z1, Z1
-	VMOVUPS constants<>+1152(SB), Z2
-	VSUBPS Z2, Z1, Z3
-	VPSUBD Z2, Z1, Z1
-	VMULPS constants<>+1216(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1280(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1344(SB), Z0, Z2
-	VADDPS constants<>+1408(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1472(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1536(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1600(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS Z0, Z2, Z2
-	VADDPS constants<>+0(SB), Z2, Z2
-	VPSRAD $1, Z1, Z3
-	VPSUBD Z3, Z1, Z1
-	VPSLLD $23, Z3, Z3
-	VPADDD constants<>+0(SB), Z3, Z3
-	VPSLLD $23, Z1, Z1
-	VPADDD constants<>+0(SB), Z1, Z1
-	VMULPS Z3, Z2, Z0
-	VMULPS Z1, Z0, Z0
-	VMOVUPS constants<>+0(SB), Z1
-	VSUBPS Z0, Z1, Z1
-	VMOVUPS constants<>+0(SB), Z2
 	VCMPPS $1, Z2, Z6, K2
 	VBLENDMPS Z7, Z1, K2, Z0
 	VPORD Z8, Z0, Z0
@@ -1439,6 +1329,77 @@ rest53:
 	VPXORD Z8, Z0, Z0
 	VMOVAPS Z0, Z6
 	VMULPS Z0, Z0, Z4
+	VMULPS constants<>+1728(SB), Z4, Z5
+	VADDPS constants<>+1792(SB), Z5, Z5
+	VMULPS Z4, Z5, Z5
+	VADDPS constants<>+1856(SB), Z5, Z5
+	VMULPS Z4, Z5, Z5
+	VADDPS constants<>+1920(SB), Z5, Z5
+	VMULPS Z4, Z5, Z5
+	VADDPS constants<>+1984(SB), Z5, Z5
+	VMULPS Z4, Z6, Z7
+	VMULPS Z5, Z7, Z7
+	VADDPS Z6, Z7, Z7
+	VADDPS Z0, Z0, Z0
+	VMOVUPS constants<>+960(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+1024(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS constants<>+1088(SB), Z0, Z1
+	VADDPS constants<>+1152(SB), Z1, Z1
+	VMOVUPS constants<>+1152(SB), Z2
+	VSUBPS Z2, Z1, Z3
+	VPSUBD Z2, Z1, Z1
+	VMULPS constants<>+1216(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1280(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1344(SB), Z0, Z2
+	VADDPS constants<>+1408(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1472(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1536(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1600(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS Z0, Z2, Z2
+	VADDPS constants<>+0(SB), Z2, Z2
+	VPSRAD $1, Z1, Z3
+	VPSUBD Z3, Z1, Z1
+	VPSLLD $23, Z3, Z3
+	VPADDD constants<>+0(SB), Z3, Z3
+	VPSLLD $23, Z1, Z1
+	VPADDD constants<>+0(SB), Z1, Z1
+	VMULPS Z3, Z2, Z0
+	VMULPS Z1, Z0, Z0
+	VADDPS constants<>+0(SB), Z0, Z0
+	VMOVUPS constants<>+2048(SB), Z1
+	VDIVPS Z0, Z1, Z0
+	VMOVUPS constants<>+0(SB), Z1
+	VSUBPS Z0, Z1, Z1
+	VMOVUPS constants<>+2112(SB), Z2
+	VCMPPS $1, Z2, Z6, K2
+	VBLENDMPS Z7, Z1, K2, Z0
+	VPORD Z8, Z0, Z0
+	VMOVUPS Z0, K1, (DI)
+done54:
+	VZEROUPPER
+	RET
+
+TEXT ·erfVec512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $16, CX
+	JLT rest56
+loop55:
+	VMOVUPS (SI), Z0
+	VPANDD constants<>+1664(SB), Z0, Z8
+	VPXORD Z8, Z0, Z0
+	VMOVAPS Z0, Z6
+	VMULPS Z0, Z0, Z4
 	VMULPS constants<>+2176(SB), Z4, Z7
 	VADDPS constants<>+2240(SB), Z7, Z7
 	VMULPS Z4, Z7, Z7
@@ -1505,77 +1466,6 @@ rest53:
 	VCMPPS $1, Z2, Z6, K2
 	VBLENDMPS Z7, Z1, K2, Z0
 	VPORD Z8, Z0, Z0
-	VMOVUPS Z0, K1, (DI)
-done54:
-	VZEROUPPER
-	RET
-
-TEXT ·logVec512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	SUBQ $16, CX
-	JLT rest56
-loop55:
-	VMOVUPS (SI), Z0
-	VMOVAPS Z0, Z6
-	VMULPS constants<>+3136(SB), Z0, Z7
-	VMOVUPS constants<>+3200(SB), Z1
-	VMOVAPS Z0, Z2
-	VCMPPS $1, Z1, Z6, K2
-	VBLENDMPS Z7, Z2, K2, Z0
-	VMOVAPS Z0, Z5
-	VMOVUPS constants<>+3264(SB), Z7
-	VPXORD Z2, Z2, Z2
-	VCMPPS $1, Z1, Z6, K2
-	VBLENDMPS Z7, Z2, K2, Z0
-	VMOVAPS Z0, Z4
-	VPSUBD constants<>+3328(SB), Z5, Z0
-	VPSRAD $23, Z0, Z0
-	VPSLLD $23, Z0, Z1
-	VPSUBD Z1, Z5, Z1
-	VCVTDQ2PS Z0, Z0
-	VSUBPS Z4, Z0, Z4
-	VMOVUPS constants<>+0(SB), Z2
-	VSUBPS Z2, Z1, Z1
-	VMULPS constants<>+3392(SB), Z1, Z5
-	VADDPS constants<>+3456(SB), Z5, Z5
-	VMULPS Z1, Z5, Z5
-	VADDPS constants<>+3520(SB), Z5, Z5
-	VMULPS Z1, Z5, Z5
-	VADDPS constants<>+3584(SB), Z5, Z5
-	VMULPS Z1, Z5, Z5
-	VADDPS constants<>+3648(SB), Z5, Z5
-	VMULPS Z1, Z5, Z5
-	VADDPS constants<>+3712(SB), Z5, Z5
-	VMULPS Z1, Z5, Z5
-	VADDPS constants<>+3776(SB), Z5, Z5
-	VMULPS Z1, Z5, Z5
-	VADDPS constants<>+3840(SB), Z5, Z5
-	VMULPS Z1, Z5, Z5
-	VADDPS constants<>+3904(SB), Z5, Z5
-	VMULPS Z1, Z1, Z2
-	VMULPS Z1, Z5, Z5
-	VMULPS Z2, Z5, Z5
-	VMULPS constants<>+1280(SB), Z4, Z7
-	VADDPS Z7, Z5, Z5
-	VMULPS constants<>+896(SB), Z2, Z2
-	VSUBPS Z2, Z5, Z5
-	VADDPS Z5, Z1, Z5
-	VMULPS constants<>+1216(SB), Z4, Z7
-	VADDPS Z7, Z5, Z5
-	VMOVUPS constants<>+3968(SB), Z1
-	VCMPPS $1, Z1, Z6, K2
-	VBLENDMPS Z5, Z1, K2, Z0
-	VMOVAPS Z0, Z5
-	VPXORD Z1, Z1, Z1
-	VMOVUPS constants<>+4032(SB), Z2
-	VCMPPS $1, Z6, Z1, K2
-	VBLENDMPS Z5, Z2, K2, Z0
-	VMOVAPS Z0, Z5
-	VMOVUPS constants<>+4096(SB), Z2
-	VCMPPS $13, Z1, Z6, K2
-	VBLENDMPS Z5, Z2, K2, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -1589,6 +1479,160 @@ rest56:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
+	VPANDD constants<>+1664(SB), Z0, Z8
+	VPXORD Z8, Z0, Z0
+	VMOVAPS Z0, Z6
+	VMULPS Z0, Z0, Z4
+	VMULPS constants<>+2176(SB), Z4, Z7
+	VADDPS constants<>+2240(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2304(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2368(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2432(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2496(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2560(SB), Z7, Z7
+	VMULPS Z0, Z7, Z7
+	VMOVUPS constants<>+2624(SB), Z1
+	VMINPS Z0, Z1, Z4
+	VMULPS constants<>+2688(SB), Z4, Z0
+	VADDPS constants<>+2752(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+2816(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+2880(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+2944(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+3008(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+3072(SB), Z0, Z0
+	VMOVUPS constants<>+960(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+1024(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS constants<>+1088(SB), Z0, Z1
+	VADDPS constants<>+1152(SB), Z1, Z1
+	VMOVUPS constants<>+1152(SB), Z2
+	VSUBPS Z2, Z1, Z3
+	VPSUBD Z2, Z1, Z1
+	VMULPS constants<>+1216(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1280(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1344(SB), Z0, Z2
+	VADDPS constants<>+1408(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1472(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1536(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1600(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS Z0, Z2, Z2
+	VADDPS constants<>+0(SB), Z2, Z2
+	VPSRAD $1, Z1, Z3
+	VPSUBD Z3, Z1, Z1
+	VPSLLD $23, Z3, Z3
+	VPADDD constants<>+0(SB), Z3, Z3
+	VPSLLD $23, Z1, Z1
+	VPADDD constants<>+0(SB), Z1, Z1
+	VMULPS Z3, Z2, Z0
+	VMULPS Z1, Z0, Z0
+	VMOVUPS constants<>+0(SB), Z1
+	VSUBPS Z0, Z1, Z1
+	VMOVUPS constants<>+0(SB), Z2
+	VCMPPS $1, Z2, Z6, K2
+	VBLENDMPS Z7, Z1, K2, Z0
+	VPORD Z8, Z0, Z0
+	VMOVUPS Z0, K1, (DI)
+done57:
+	VZEROUPPER
+	RET
+
+TEXT ·logVec512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $16, CX
+	JLT rest59
+loop58:
+	VMOVUPS (SI), Z0
+	VMOVAPS Z0, Z6
+	VMULPS constants<>+3136(SB), Z0, Z7
+	VMOVUPS constants<>+3200(SB), Z1
+	VMOVAPS Z0, Z2
+	VCMPPS $1, Z1, Z6, K2
+	VBLENDMPS Z7, Z2, K2, Z0
+	VMOVAPS Z0, Z5
+	VMOVUPS constants<>+3264(SB), Z7
+	VPXORD Z2, Z2, Z2
+	VCMPPS $1, Z1, Z6, K2
+	VBLENDMPS Z7, Z2, K2, Z0
+	VMOVAPS Z0, Z4
+	VPSUBD constants<>+3328(SB), Z5, Z0
+	VPSRAD $23, Z0, Z0
+	VPSLLD $23, Z0, Z1
+	VPSUBD Z1, Z5, Z1
+	VCVTDQ2PS Z0, Z0
+	VSUBPS Z4, Z0, Z4
+	VMOVUPS constants<>+0(SB), Z2
+	VSUBPS Z2, Z1, Z1
+	VMULPS constants<>+3392(SB), Z1, Z5
+	VADDPS constants<>+3456(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3520(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3584(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3648(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3712(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3776(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3840(SB), Z5, Z5
+	VMULPS Z1, Z5, Z5
+	VADDPS constants<>+3904(SB), Z5, Z5
+	VMULPS Z1, Z1, Z2
+	VMULPS Z1, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS constants<>+1280(SB), Z4, Z7
+	VADDPS Z7, Z5, Z5
+	VMULPS constants<>+896(SB), Z2, Z2
+	VSUBPS Z2, Z5, Z5
+	VADDPS Z5, Z1, Z5
+	VMULPS constants<>+1216(SB), Z4, Z7
+	VADDPS Z7, Z5, Z5
+	VMOVUPS constants<>+3968(SB), Z1
+	VCMPPS $1, Z1, Z6, K2
+	VBLENDMPS Z5, Z1, K2, Z0
+	VMOVAPS Z0, Z5
+	VPXORD Z1, Z1, Z1
+	VMOVUPS constants<>+4032(SB), Z2
+	VCMPPS $1, Z6, Z1, K2
+	VBLENDMPS Z5, Z2, K2, Z0
+	VMOVAPS Z0, Z5
+	VMOVUPS constants<>+4096(SB), Z2
+	VCMPPS $13, Z1, Z6, K2
+	VBLENDMPS Z5, Z2, K2, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JGE loop58
+rest59:
+	ADDQ $16, CX
+	JEQ done60
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	VMOVUPS.Z (SI), K1, Z0
 	VMOVAPS Z0, Z6
 	VMULPS constants<>+3136(SB), Z0, Z7
 	VMOVUPS constants<>+3200(SB), Z1
@@ -1648,7 +1692,7 @@ rest56:
 	VCMPPS $13, Z1, Z6, K2
 	VBLENDMPS Z5, Z2, K2, Z0
 	VMOVUPS Z0, K1, (DI)
-done57:
+done60:
 	VZEROUPPER
 	RET
 
@@ -1657,112 +1701,10 @@ TEXT ·sqrtVec512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $16, CX
-	JLT rest59
-loop58:
-	VMOVUPS (SI), Z0
-	VSQRTPS Z0, Z0
-	VMOVUPS Z0, (DI)
-	ADDQ $64, SI
-	ADDQ $64, DI
-	SUBQ $16, CX
-	JGE loop58
-rest59:
-	ADDQ $16, CX
-	JEQ done60
-	MOVL $1, AX
-	SHLL CX, AX
-	DECL AX
-	KMOVW AX, K1
-	VMOVUPS.Z (SI), K1, Z0
-	VSQRTPS Z0, Z0
-	VMOVUPS Z0, K1, (DI)
-done60:
-	VZEROUPPER
-	RET
-
-TEXT ·geluVec512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	SUBQ $16, CX
 	JLT rest62
 loop61:
 	VMOVUPS (SI), Z0
-	VMOVAPS Z0, Z9
-	VMULPS constants<>+3328(SB), Z0, Z0
-	VPANDD constants<>+1664(SB), Z0, Z8
-	VPXORD Z8, Z0, Z0
-	VMOVAPS Z0, Z6
-	VMULPS Z0, Z0, Z4
-	VMULPS constants<>+2176(SB), Z4, Z7
-	VADDPS constants<>+2240(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2304(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2368(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2432(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2496(SB), Z7, Z7
-	VMULPS Z4, Z7, Z7
-	VADDPS constants<>+2560(SB), Z7, Z7
-	VMULPS Z0, Z7, Z7
-	VMOVUPS constants<>+2624(SB), Z1
-	VMINPS Z0, Z1, Z4
-	VMULPS constants<>+2688(SB), Z4, Z0
-	VADDPS constants<>+2752(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+2816(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+2880(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+2944(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+3008(SB), Z0, Z0
-	VMULPS Z4, Z0, Z0
-	VADDPS constants<>+3072(SB), Z0, Z0
-	VMOVUPS constants<>+960(SB), Z1
-	VMAXPS Z0, Z1, Z0
-	VMOVUPS constants<>+1024(SB), Z1
-	VMINPS Z0, Z1, Z0
-	VMULPS constants<>+1088(SB), Z0, Z1
-	VADDPS constants<>+1152(SB), Z1, Z1
-	VMOVUPS constants<>+1152(SB), Z2
-	VSUBPS Z2, Z1, Z3
-	VPSUBD Z2, Z1, Z1
-	VMULPS constants<>+1216(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1280(SB), Z3, Z2
-	VSUBPS Z2, Z0, Z0
-	VMULPS constants<>+1344(SB), Z0, Z2
-	VADDPS constants<>+1408(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1472(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1536(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS constants<>+1600(SB), Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VMULPS Z0, Z2, Z2
-	VADDPS Z0, Z2, Z2
-	VADDPS constants<>+0(SB), Z2, Z2
-	VPSRAD $1, Z1, Z3
-	VPSUBD Z3, Z1, Z1
-	VPSLLD $23, Z3, Z3
-	VPADDD constants<>+0(SB), Z3, Z3
-	VPSLLD $23, Z1, Z1
-	VPADDD constants<>+0(SB), Z1, Z1
-	VMULPS Z3, Z2, Z0
-	VMULPS Z1, Z0, Z0
-	VMOVUPS constants<>+0(SB), Z1
-	VSUBPS Z0, Z1, Z1
-	VMOVUPS constants<>+0(SB), Z2
-	VCMPPS $1, Z2, Z6, K2
-	VBLENDMPS Z7, Z1, K2, Z0
-	VPORD Z8, Z0, Z0
-	VADDPS constants<>+0(SB), Z0, Z0
-	VMULPS constants<>+896(SB), Z9, Z9
-	VMULPS Z9, Z0, Z0
+	VSQRTPS Z0, Z0
 	VMOVUPS Z0, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI
@@ -1776,6 +1718,108 @@ rest62:
 	DECL AX
 	KMOVW AX, K1
 	VMOVUPS.Z (SI), K1, Z0
+	VSQRTPS Z0, Z0
+	VMOVUPS Z0, K1, (DI)
+done63:
+	VZEROUPPER
+	RET
+
+TEXT ·geluVec512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $16, CX
+	JLT rest65
+loop64:
+	VMOVUPS (SI), Z0
+	VMOVAPS Z0, Z9
+	VMULPS constants<>+3328(SB), Z0, Z0
+	VPANDD constants<>+1664(SB), Z0, Z8
+	VPXORD Z8, Z0, Z0
+	VMOVAPS Z0, Z6
+	VMULPS Z0, Z0, Z4
+	VMULPS constants<>+2176(SB), Z4, Z7
+	VADDPS constants<>+2240(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2304(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2368(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2432(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2496(SB), Z7, Z7
+	VMULPS Z4, Z7, Z7
+	VADDPS constants<>+2560(SB), Z7, Z7
+	VMULPS Z0, Z7, Z7
+	VMOVUPS constants<>+2624(SB), Z1
+	VMINPS Z0, Z1, Z4
+	VMULPS constants<>+2688(SB), Z4, Z0
+	VADDPS constants<>+2752(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+2816(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+2880(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+2944(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+3008(SB), Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VADDPS constants<>+3072(SB), Z0, Z0
+	VMOVUPS constants<>+960(SB), Z1
+	VMAXPS Z0, Z1, Z0
+	VMOVUPS constants<>+1024(SB), Z1
+	VMINPS Z0, Z1, Z0
+	VMULPS constants<>+1088(SB), Z0, Z1
+	VADDPS constants<>+1152(SB), Z1, Z1
+	VMOVUPS constants<>+1152(SB), Z2
+	VSUBPS Z2, Z1, Z3
+	VPSUBD Z2, Z1, Z1
+	VMULPS constants<>+1216(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1280(SB), Z3, Z2
+	VSUBPS Z2, Z0, Z0
+	VMULPS constants<>+1344(SB), Z0, Z2
+	VADDPS constants<>+1408(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1472(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1536(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS constants<>+1600(SB), Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VMULPS Z0, Z2, Z2
+	VADDPS Z0, Z2, Z2
+	VADDPS constants<>+0(SB), Z2, Z2
+	VPSRAD $1, Z1, Z3
+	VPSUBD Z3, Z1, Z1
+	VPSLLD $23, Z3, Z3
+	VPADDD constants<>+0(SB), Z3, Z3
+	VPSLLD $23, Z1, Z1
+	VPADDD constants<>+0(SB), Z1, Z1
+	VMULPS Z3, Z2, Z0
+	VMULPS Z1, Z0, Z0
+	VMOVUPS constants<>+0(SB), Z1
+	VSUBPS Z0, Z1, Z1
+	VMOVUPS constants<>+0(SB), Z2
+	VCMPPS $1, Z2, Z6, K2
+	VBLENDMPS Z7, Z1, K2, Z0
+	VPORD Z8, Z0, Z0
+	VADDPS constants<>+0(SB), Z0, Z0
+	VMULPS constants<>+896(SB), Z9, Z9
+	VMULPS Z9, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JGE loop64
+rest65:
+	ADDQ $16, CX
+	JEQ done66
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	VMOVUPS.Z (SI), K1, Z0
 	VMOVAPS Z0, Z9
 	VMULPS constants<>+3328(SB), Z0, Z0
 	VPANDD constants<>+1664(SB), Z0, Z8
@@ -1852,7 +1896,7 @@ rest62:
 	VMULPS constants<>+896(SB), Z9, Z9
 	VMULPS Z9, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
-done63:
+done66:
 	VZEROUPPER
 	RET
 
@@ -1862,16 +1906,16 @@ TEXT ·sumLanes256(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop64:
+loop67:
 	SUBQ $16, CX
-	JLT done65
+	JLT done68
 	VMOVUPS 0(SI), Y2
 	VADDPS Y2, Y0, Y0
 	VMOVUPS 32(SI), Y3
 	VADDPS Y3, Y1, Y1
 	ADDQ $64, SI
-	JMP loop64
-done65:
+	JMP loop67
+done68:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1883,16 +1927,16 @@ TEXT ·maxLanes256(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop66:
+loop69:
 	SUBQ $16, CX
-	JLT done67
+	JLT done70
 	VMOVUPS 0(SI), Y2
 	VMAXPS Y0, Y2, Y0
 	VMOVUPS 32(SI), Y3
 	VMAXPS Y1, Y3, Y1
 	ADDQ $64, SI
-	JMP loop66
-done67:
+	JMP loop69
+done70:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1905,9 +1949,9 @@ TEXT ·squareLanes256(SB), NOSPLIT, $0-28
 	VBROADCASTSS shift+24(FP), Y15
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
-loop68:
+loop71:
 	SUBQ $16, CX
-	JLT done69
+	JLT done72
 	VMOVUPS 0(SI), Y2
 	VSUBPS Y15, Y2, Y2
 	VMULPS Y2, Y2, Y2
@@ -1917,8 +1961,8 @@ loop68:
 	VMULPS Y3, Y3, Y3
 	VADDPS Y3, Y1, Y1
 	ADDQ $64, SI
-	JMP loop68
-done69:
+	JMP loop71
+done72:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER
@@ -1930,32 +1974,11 @@ TEXT ·addVec256(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	SUBQ $8, CX
-	JLT rest71
-loop70:
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VADDPS Y1, Y0, Y0
-	VMOVUPS Y0, (DI)
-	ADDQ $32, SI
-	ADDQ $32, BX
-	ADDQ $32, DI
-	SUBQ $8, CX
-	JGE loop70
-rest71:
-	VZEROUPPER
-	RET
-
-TEXT ·subVec256(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), BX
-	MOVQ n+24(FP), CX
-	SUBQ $8, CX
 	JLT rest74
 loop73:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	VSUBPS Y1, Y0, Y0
+	VADDPS Y1, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
 	ADDQ $32, BX
@@ -1966,7 +1989,7 @@ rest74:
 	VZEROUPPER
 	RET
 
-TEXT ·mulVec256(SB), NOSPLIT, $0-32
+TEXT ·subVec256(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
@@ -1976,7 +1999,7 @@ TEXT ·mulVec256(SB), NOSPLIT, $0-32
 loop76:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	VMULPS Y1, Y0, Y0
+	VSUBPS Y1, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
 	ADDQ $32, BX
@@ -1987,7 +2010,7 @@ rest77:
 	VZEROUPPER
 	RET
 
-TEXT ·divVec256(SB), NOSPLIT, $0-32
+TEXT ·mulVec256(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
@@ -1997,7 +2020,7 @@ TEXT ·divVec256(SB), NOSPLIT, $0-32
 loop79:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	VDIVPS Y1, Y0, Y0
+	VMULPS Y1, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
 	ADDQ $32, BX
@@ -2008,7 +2031,7 @@ rest80:
 	VZEROUPPER
 	RET
 
-TEXT ·maxVec256(SB), NOSPLIT, $0-32
+TEXT ·divVec256(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
@@ -2018,9 +2041,7 @@ TEXT ·maxVec256(SB), NOSPLIT, $0-32
 loop82:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	VMAXPS Y1, Y0, Y2
-	VCMPPS $3, Y0, Y0, Y3
-	VBLENDVPS Y3, Y0, Y2, Y0
+	VDIVPS Y1, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
 	ADDQ $32, BX
@@ -2031,7 +2052,7 @@ rest83:
 	VZEROUPPER
 	RET
 
-TEXT ·minVec256(SB), NOSPLIT, $0-32
+TEXT ·maxVec256(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
@@ -2041,7 +2062,7 @@ TEXT ·minVec256(SB), NOSPLIT, $0-32
 loop85:
 	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	VMINPS Y1, Y0, Y2
+	VMAXPS Y1, Y0, Y2
 	VCMPPS $3, Y0, Y0, Y3
 	VBLENDVPS Y3, Y0, Y2, Y0
 	VMOVUPS Y0, (DI)
@@ -2054,6 +2075,29 @@ rest86:
 	VZEROUPPER
 	RET
 
+TEXT ·minVec256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	SUBQ $8, CX
+	JLT rest89
+loop88:
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VMINPS Y1, Y0, Y2
+	VCMPPS $3, Y0, Y0, Y3
+	VBLENDVPS Y3, Y0, Y2, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, BX
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE loop88
+rest89:
+	VZEROUPPER
+	RET
+
 TEXT ·biasClamp256(SB), NOSPLIT, $0-36
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
@@ -2062,33 +2106,12 @@ TEXT ·biasClamp256(SB), NOSPLIT, $0-36
 	VBROADCASTSS lo+28(FP), Y14
 	VBROADCASTSS hi+32(FP), Y13
 	SUBQ $8, CX
-	JLT rest89
-loop88:
+	JLT rest92
+loop91:
 	VMOVUPS (SI), Y0
 	VADDPS Y15, Y0, Y0
 	VMAXPS Y0, Y14, Y0
 	VMINPS Y0, Y13, Y0
-	VMOVUPS Y0, (DI)
-	ADDQ $32, SI
-	ADDQ $32, DI
-	SUBQ $8, CX
-	JGE loop88
-rest89:
-	VZEROUPPER
-	RET
-
-TEXT ·scaleShift256(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	VBROADCASTSS scale+24(FP), Y15
-	VBROADCASTSS shift+28(FP), Y14
-	SUBQ $8, CX
-	JLT rest92
-loop91:
-	VMOVUPS (SI), Y0
-	VMULPS Y15, Y0, Y0
-	VADDPS Y14, Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
 	ADDQ $32, DI
@@ -2098,7 +2121,7 @@ rest92:
 	VZEROUPPER
 	RET
 
-TEXT ·hardSigmoid256(SB), NOSPLIT, $0-32
+TEXT ·scaleShift256(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
@@ -2110,6 +2133,56 @@ loop94:
 	VMOVUPS (SI), Y0
 	VMULPS Y15, Y0, Y0
 	VADDPS Y14, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE loop94
+rest95:
+	VZEROUPPER
+	RET
+
+TEXT ·normVec256(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ scale+16(FP), BX
+	MOVQ bias+24(FP), R8
+	MOVQ n+32(FP), CX
+	VBROADCASTSS mean+40(FP), Y15
+	VBROADCASTSS factor+44(FP), Y14
+	SUBQ $8, CX
+	JLT rest98
+loop97:
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS (R8), Y2
+	VSUBPS Y15, Y0, Y0
+	VMULPS Y14, Y0, Y0
+	VMULPS Y1, Y0, Y0
+	VADDPS Y2, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, BX
+	ADDQ $32, R8
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE loop97
+rest98:
+	VZEROUPPER
+	RET
+
+TEXT ·hardSigmoid256(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS scale+24(FP), Y15
+	VBROADCASTSS shift+28(FP), Y14
+	SUBQ $8, CX
+	JLT rest101
+loop100:
+	VMOVUPS (SI), Y0
+	VMULPS Y15, Y0, Y0
+	VADDPS Y14, Y0, Y0
 	VMOVUPS constants<>+0(SB), Y2
 	VMINPS Y0, Y2, Y0
 	VXORPS Y2, Y2, Y2
@@ -2118,8 +2191,8 @@ loop94:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop94
-rest95:
+	JGE loop100
+rest101:
 	VZEROUPPER
 	RET
 
@@ -2130,8 +2203,8 @@ TEXT ·hardSwish256(SB), NOSPLIT, $0-32
 	VBROADCASTSS scale+24(FP), Y15
 	VBROADCASTSS shift+28(FP), Y14
 	SUBQ $8, CX
-	JLT rest98
-loop97:
+	JLT rest104
+loop103:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y1
 	VMULPS Y15, Y0, Y0
@@ -2145,8 +2218,8 @@ loop97:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop97
-rest98:
+	JGE loop103
+rest104:
 	VZEROUPPER
 	RET
 
@@ -2156,8 +2229,8 @@ TEXT ·leakyRelu256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS alpha+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest101
-loop100:
+	JLT rest107
+loop106:
 	VMOVUPS (SI), Y0
 	VXORPS Y2, Y2, Y2
 	VMULPS Y15, Y0, Y1
@@ -2167,8 +2240,8 @@ loop100:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop100
-rest101:
+	JGE loop106
+rest107:
 	VZEROUPPER
 	RET
 
@@ -2177,8 +2250,8 @@ TEXT ·sigmoidVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest104
-loop103:
+	JLT rest110
+loop109:
 	VMOVUPS (SI), Y0
 	VMOVUPS constants<>+64(SB), Y1
 	VMAXPS Y0, Y1, Y0
@@ -2205,8 +2278,8 @@ loop103:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop103
-rest104:
+	JGE loop109
+rest110:
 	VZEROUPPER
 	RET
 
@@ -2216,8 +2289,8 @@ TEXT ·swish256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS scale+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest107
-loop106:
+	JLT rest113
+loop112:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y5
 	VMULPS Y15, Y0, Y0
@@ -2247,8 +2320,8 @@ loop106:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop106
-rest107:
+	JGE loop112
+rest113:
 	VZEROUPPER
 	RET
 
@@ -2258,8 +2331,8 @@ TEXT ·expShifted256(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), CX
 	VBROADCASTSS shift+24(FP), Y15
 	SUBQ $8, CX
-	JLT rest110
-loop109:
+	JLT rest116
+loop115:
 	VMOVUPS (SI), Y0
 	VSUBPS Y15, Y0, Y0
 	VMOVUPS constants<>+960(SB), Y1
@@ -2299,8 +2372,8 @@ loop109:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop109
-rest110:
+	JGE loop115
+rest116:
 	VZEROUPPER
 	RET
 
@@ -2309,8 +2382,8 @@ TEXT ·tanhVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest113
-loop112:
+	JLT rest119
+loop118:
 	VMOVUPS (SI), Y0
 	VANDPS constants<>+1664(SB), Y0, Y8
 	VXORPS Y8, Y0, Y0
@@ -2374,8 +2447,8 @@ loop112:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop112
-rest113:
+	JGE loop118
+rest119:
 	VZEROUPPER
 	RET
 
@@ -2384,8 +2457,8 @@ TEXT ·erfVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest116
-loop115:
+	JLT rest122
+loop121:
 	VMOVUPS (SI), Y0
 	VANDPS constants<>+1664(SB), Y0, Y8
 	VXORPS Y8, Y0, Y0
@@ -2461,8 +2534,8 @@ loop115:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop115
-rest116:
+	JGE loop121
+rest122:
 	VZEROUPPER
 	RET
 
@@ -2471,8 +2544,8 @@ TEXT ·logVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest119
-loop118:
+	JLT rest125
+loop124:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y6
 	VMULPS constants<>+3136(SB), Y0, Y7
@@ -2536,8 +2609,8 @@ loop118:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop118
-rest119:
+	JGE loop124
+rest125:
 	VZEROUPPER
 	RET
 
@@ -2546,16 +2619,16 @@ TEXT ·sqrtVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest122
-loop121:
+	JLT rest128
+loop127:
 	VMOVUPS (SI), Y0
 	VSQRTPS Y0, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop121
-rest122:
+	JGE loop127
+rest128:
 	VZEROUPPER
 	RET
 
@@ -2564,8 +2637,8 @@ TEXT ·geluVec256(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	SUBQ $8, CX
-	JLT rest125
-loop124:
+	JLT rest131
+loop130:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y9
 	VMULPS constants<>+3328(SB), Y0, Y0
@@ -2646,7 +2719,7 @@ loop124:
 	ADDQ $32, SI
 	ADDQ $32, DI
 	SUBQ $8, CX
-	JGE loop124
-rest125:
+	JGE loop130
+rest131:
 	VZEROUPPER
 	RET

@@ -40,6 +40,14 @@ func vectors(w *writer) {
 		w.op("VMULPS %s, %s, %s", w.v(15), w.v(0), w.v(0))
 		w.op("VADDPS %s, %s, %s", w.v(14), w.v(0), w.v(0))
 	})
+	w.function("normVec", "dst src scale bias n MEAN FACTOR", "DI", "SI", "BX", "R8", "CX")
+	w.elements([]string{"SI", "BX", "R8"}, func() {
+		w.op("VSUBPS %s, %s, %s", w.v(15), w.v(0), w.v(0))
+		w.op("VMULPS %s, %s, %s", w.v(14), w.v(0), w.v(0))
+		w.op("VMULPS %s, %s, %s", w.v(1), w.v(0), w.v(0))
+		w.op("VADDPS %s, %s, %s", w.v(2), w.v(0), w.v(0))
+	})
+	w.wrap("normVec", "dst, src, scale, bias []float32", "mean factor")
 	unary("hardSigmoid", "scale shift", func() { // hard sigmoid
 		w.hardSigmoid()
 	})
