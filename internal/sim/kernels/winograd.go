@@ -18,11 +18,12 @@ type winograd struct {
 	down, across, blocks int // blocks of a plane, and of all images
 	group                int // output channels that are computed together
 
-	pitch                  int // from a row of a block's input to the next
-	ld, factor             int // factors: from a channel to the next, from a term to the next
-	term                   int // products: from a term to the next; channels are ld apart
-	slots                  int // blocks that may be in work at once
-	slotFloats, partFloats int // scratch memory of a block, and of a thread
+	pitch      int // from a row of a block's input to the next
+	ld, factor int // factors: from a channel to the next, from a term to the next
+	term       int // products: from a term to the next; channels are ld apart
+	slots      int // blocks that may be in work at once
+	// scratch memory: a block's factors, and a thread's rows of input or its products and rows of results
+	slotFloats, rowFloats, partFloats int
 
 	// wholes, someInputs and someResults, bound once, so that a run allocates nothing; and the least of them that is worth a
 	// second thread
@@ -57,18 +58,20 @@ func (c *convolution) winograd(s *Spec, k *Kernel, fin finish) *Kernel {
 	w.factor, w.term = roundUp(c.ci, 2)*w.ld+spill, w.group*w.ld+spill // an odd number of vectors, as well
 	w.slotFloats = winogradTerms * w.factor
 	w.slots = max(1, min(4, w.blocks, slotsMost/w.slotFloats))
-	w.partFloats = max((2*w.height+2)*w.pitch+spill, winogradTerms*w.term+4*w.height*w.width)
+	w.rowFloats = (2*w.height+2)*w.pitch + spill
+	w.partFloats = max(w.rowFloats, winogradTerms*w.term+4*w.height*w.width)
 	w.steps = [3]func(x *Exec, part, lo, hi int){w.wholes, w.someInputs, w.someResults}
 	tiles := w.height * w.width
 	for i, macs := range []int{winogradTerms * w.ci * w.co * tiles, 128 * tiles, winogradTerms * w.ci * w.group * tiles} {
 		w.grains[i] = ceilDiv(grainMACs, macs) // a transform costs what about 128 multiplications do
 	}
-	k.Workspace = 4 * (w.slots*w.slotFloats + maxParts*w.partFloats)
+	own := max(min(maxParts, c.ci/w.grains[1])*w.rowFloats, min(maxParts, max(w.slots, ceilDiv(c.co, w.group)))*w.partFloats)
+	k.Workspace = 4 * (w.slots*w.slotFloats + own)
 	k.Weights = append(k.Weights, Weight{Input: 1, Bytes: 4 * winogradTerms * c.ci * roundUp(c.co, winogradRows), Pack: w.pack})
 	return s.guard(k, func(x *Exec) error { w.run(x); return nil })
 }
 
-// suitsWinograd says where the transforms cost less than they save: not for few channels, and not where most of the
+// suits says where the transforms cost less than they save: not for few channels, and not where most of the
 // columns of the products, which are whole vectors of tiles, would be for nothing.
 func (w *winograd) suits(s *Spec) bool {
 	columns := w.down * w.across * roundUp(w.height*w.width, spill)
@@ -82,16 +85,18 @@ func (w *winograd) tile() {
 	w.across = ceilDiv(w.wide, mostTiles)
 	w.width, w.height = ceilDiv(w.wide, w.across), 1
 	if w.across == 1 {
-		least := 0
+		least := w.high * w.width
 		for h := 1; h <= min(w.high, mostTiles/w.width); h++ {
-			vectors := w.high/h*ceilDiv(h*w.width, spill) + ceilDiv(w.high%h*w.width, spill)
-			if least == 0 || vectors <= least {
+			vectors, rest := w.high/h*ceilDiv(h*w.width, spill), w.high%h
+			if rest > 0 && 4*rest < 3*h {
+				continue // blocks of much the same size are shared out best
+			}
+			if vectors += ceilDiv(rest*w.width, spill); vectors <= least {
 				least, w.height = vectors, h
 			}
 		}
 	}
 	w.down = ceilDiv(w.high, w.height)
-	w.height = ceilDiv(w.high, w.down)
 	w.blocks = w.n * w.down * w.across
 }
 

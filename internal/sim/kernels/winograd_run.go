@@ -18,26 +18,30 @@ func (w *winograd) run(x *Exec) {
 // wholes computes blocks [lo,hi), someInputs and someResults input channels and groups of output channels of one.
 func (w *winograd) wholes(x *Exec, part, lo, hi int) {
 	for b := lo; b < hi; b++ {
-		w.inputs(x, part, part, b, 0, w.ci)
-		w.results(x, part, part, b, 0, w.co)
+		factors, own := w.memory(x, part, part*w.partFloats)
+		w.inputs(x, factors, own, b, 0, w.ci)
+		w.results(x, factors, own, b, 0, w.co)
 	}
 }
 
-func (w *winograd) someInputs(x *Exec, part, lo, hi int) { w.inputs(x, 0, part, x.at, lo, hi) }
-
-func (w *winograd) someResults(x *Exec, part, lo, hi int) {
-	w.results(x, 0, part, x.at, lo*w.group, min(hi*w.group, w.co))
+func (w *winograd) someInputs(x *Exec, part, lo, hi int) {
+	factors, own := w.memory(x, 0, part*w.rowFloats)
+	w.inputs(x, factors, own, x.at, lo, hi)
 }
 
-// memory is the scratch memory for the factors of a block, and that of a thread.
-func (w *winograd) memory(x *Exec, slot, part int) (factors, own []float32) {
+func (w *winograd) someResults(x *Exec, part, lo, hi int) {
+	factors, own := w.memory(x, 0, part*w.partFloats)
+	w.results(x, factors, own, x.at, lo*w.group, min(hi*w.group, w.co))
+}
+
+// memory is the scratch memory for the factors of a block, and that of a thread, which begins at an offset.
+func (w *winograd) memory(x *Exec, slot, own int) (factors, rest []float32) {
 	all := tensor.View[float32](x.Workspace)
-	return all[slot*w.slotFloats:][:w.slotFloats], all[w.slots*w.slotFloats+part*w.partFloats:][:w.partFloats]
+	return all[slot*w.slotFloats:][:w.slotFloats], all[w.slots*w.slotFloats+own:]
 }
 
 // inputs transforms input channels [lo,hi) of a block, each of which it copies first, with its padding.
-func (w *winograd) inputs(x *Exec, slot, part, b, lo, hi int) {
-	factors, rows := w.memory(x, slot, part)
+func (w *winograd) inputs(x *Exec, factors, rows []float32, b, lo, hi int) {
 	src := tensor.View[float32](x.In[0])
 	image, ty, tx, height, width := w.place(b)
 	y0, x0, down, across := winogradTile*ty-w.lo[1], winogradTile*tx-w.lo[2], winogradTile*height+2, winogradTile*width+2
@@ -58,8 +62,7 @@ func (w *winograd) inputs(x *Exec, slot, part, b, lo, hi int) {
 }
 
 // results computes output channels [lo,hi) of a block.
-func (w *winograd) results(x *Exec, slot, part, b, lo, hi int) {
-	factors, own := w.memory(x, slot, part)
+func (w *winograd) results(x *Exec, factors, own []float32, b, lo, hi int) {
 	products, rows := own[:winogradTerms*w.term], own[winogradTerms*w.term:]
 	filters, fin := tensor.View[float32](x.In[1]), w.fin.open(x)
 	for o := lo; o < hi; o += w.group {
