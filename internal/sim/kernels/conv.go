@@ -142,6 +142,9 @@ func buildConv(s *Spec) (*Kernel, error) {
 	if w := c.winograd(s, k, fin); w != nil {
 		return w, nil
 	}
+	if a := c.across(s, k, fin); a != nil {
+		return a, nil
+	}
 	return c.compile(s, k, fin, []phase{c.wholePhase()}), nil
 }
 

@@ -23,7 +23,7 @@ type band struct {
 // bandLimit bounds the elements of a channel of a band: dilation or padding beyond all reason does not fit.
 const bandLimit = 1 << 20
 
-// newBand lays out blocks of about pixels results; nil where that makes no sense.
+// newBand lays out blocks of about pixels results, those between the rows counted; nil where that makes no sense.
 func newBand(in [3]int, p phase, pixels int) *band {
 	b := &band{phase: p, in: in}
 	if len(p.taps) == 0 || volume(p.grid) == 0 {
@@ -79,6 +79,11 @@ func (b *band) block(i int) (z, y, x, height, width int) {
 
 // run is the length of the run of results of a block.
 func (b *band) run(height, width int) int { return (height-1)*b.pitch + width }
+
+// adjacent says that the runs of all blocks, one behind the other, are the results in their order.
+func (b *band) adjacent() bool {
+	return b.pitch == b.grid[2] && (b.grid[0] == 1 || b.grid[1]%b.height == 0)
+}
 
 // fill copies what block i needs of a channel, which begins at element base of the input. It may write up to spill-1
 // elements behind the channel.

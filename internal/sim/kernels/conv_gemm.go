@@ -156,7 +156,9 @@ func (c *convolution) columns(g *gemm, p phase) {
 	b := newBand(c.in, p, pixels)
 	if b != nil && b.run(b.height, b.width) <= 2*b.height*b.width {
 		g.b.band = b
-		g.fin.spread = c.spreadBand(b, p)
+		if !b.adjacent() || p.step != [3]int{1, 1, 1} {
+			g.fin.spread = c.spreadBand(b, p)
+		}
 		return
 	}
 	g.b.pixels = &pixelGather{p, c.in}

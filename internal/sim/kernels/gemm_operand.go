@@ -130,10 +130,17 @@ func copyRows(dst []float32, ld int, src vec, off, rows, rowStep, n, step int) {
 type packer struct {
 	side
 	width, lanes, depth int
+	tight               bool // the last panel has no more columns than there are
 	offsets             []int
 }
 
-func (p *packer) size() int   { return roundUp(p.lanes, max(1, p.width)) * p.depth }
+func (p *packer) size() int {
+	if p.tight {
+		return p.lanes * p.depth
+	}
+	return roundUp(p.lanes, max(1, p.width)) * p.depth
+}
+
 func (p *packer) floats() int { return p.size() * len(p.offsets) }
 
 func (p *packer) pack(dst []float32, v vec) {
@@ -142,7 +149,11 @@ func (p *packer) pack(dst []float32, v vec) {
 		switch {
 		case p.width > 0:
 			for l := 0; l < p.lanes; l += p.width {
-				copyRows(d[l*p.depth:], p.width, v, off+l*p.ls, p.depth, p.ks, min(p.width, p.lanes-l), p.ls)
+				n, ld := min(p.width, p.lanes-l), p.width
+				if p.tight {
+					ld = n
+				}
+				copyRows(d[l*p.depth:], ld, v, off+l*p.ls, p.depth, p.ks, n, p.ls)
 			}
 		case p.gather != nil:
 			p.gather(d, v, off, 0, p.lanes, 0, p.depth)
@@ -155,7 +166,7 @@ func (p *packer) pack(dst []float32, v vec) {
 // prepack turns the side into one that is packed when the model is loaded: matrices at the given element offsets,
 // batch index i uses matrix number[i]. start is where they begin in the packed weight. width is 0 for A.
 func (s *side) prepack(width, lanes, depth int, offsets, number []int, start int) *packer {
-	p := &packer{*s, width, lanes, depth, offsets}
+	p := &packer{side: *s, width: width, lanes: lanes, depth: depth, offsets: offsets}
 	p.start = start
 	s.packed, s.start, s.base, s.dtype, s.gather = true, start, number, tensor.Float32, nil
 	return p

@@ -39,6 +39,23 @@ func fmaTile512(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int
 //go:noescape
 func fmaTile256(rows, vecs, k int, a *float32, lda int, b *float32, offsets *int, step int, c *float32, ldc, how, tail int, bias *float32, across int, z *float32, lo, hi float32)
 
+// fmaAcross512 computes a tile of an across product: 1..14 rows of 1..32 columns; rows of C have 32. It fetches what ahead
+// points to into the cache, 32 bytes for each k.
+//
+//go:noescape
+func fmaAcross512(rows, cols, k int, a *float32, offsets *int, b *float32, ldb int, c *float32, add int, ahead *float32)
+
+// fmaAcross256 has 1..6 rows of 1..16 columns, rows of C 16.
+//
+//go:noescape
+func fmaAcross256(rows, cols, k int, a *float32, offsets *int, b *float32, ldb int, c *float32, add int, ahead *float32)
+
+//go:noescape
+func turnRows512(dst *float32, dststep int, src *float32, srcstep, rows, n, how int, bias, z *float32, lo, hi float32)
+
+//go:noescape
+func turnRows256(dst *float32, dststep int, src *float32, srcstep, rows, n, how int, bias, z *float32, lo, hi float32)
+
 // quadRow512 is the tile of an inQuads product: one row of any number of vectors of 16 columns.
 //
 //go:noescape

@@ -10,14 +10,15 @@ import (
 
 // isa is a vector extension: the end of its functions' names, the letter of its registers and their width in bytes.
 type isa struct {
-	name, reg string
-	width     int
-	mr, vecs  int // the tile of a product
+	name, reg  string
+	width      int
+	mr, vecs   int // the tile of a product
+	tall, wide int // and of one whose columns are channels
 }
 
 var (
-	avx512 = isa{"512", "Z", 64, 8, 3}
-	avx2   = isa{"256", "Y", 32, 4, 3}
+	avx512 = isa{"512", "Z", 64, 8, 3, 14, 2}
+	avx2   = isa{"256", "Y", 32, 4, 3, 6, 2}
 )
 
 // writer collects one file.
