@@ -24,6 +24,7 @@ type meter struct {
 	lines, lineMiss int64 // of reads
 	writeLines      int64
 	writeMiss       int64
+	conflicts
 }
 
 const (
@@ -64,6 +65,7 @@ func newMeter(chip *soc.Chip, core cost.Core, a cost.Account, w cost.Work) meter
 	for i := range m.vec { // an instruction takes a cycle at least
 		m.vec[i] = min(m.vec[i], c.Vector)
 	}
+	m.conflicts = newConflicts(chip, core, &a, &w)
 	m.cache()
 	return m
 }
@@ -128,6 +130,9 @@ func (m *meter) count(e uint16, group string) (int64, bool) {
 		case 0x3e:
 			return onVector(ceil(m.read, 128)), true
 		}
+	}
+	if group == conflictRatio && e == 0x502 { // of the 950; elsewhere it is a hit counter
+		return c.Vector, true
 	}
 	switch e {
 	case 0x8, 0x501:
@@ -205,6 +210,16 @@ func (m *meter) count(e uint16, group string) (int64, bool) {
 		return onVector(ceil(m.read, 32)), true
 	case 0x44, 0x572:
 		return onVector(ceil(m.written, 32)), true
+	case 0x64:
+		return m.group, true
+	case 0x65:
+		return m.bank, true
+	case 0x66, 0x528:
+		return m.transfer, true
+	case 0x540:
+		return m.group + m.bank, true
+	case 0x556:
+		return m.group + m.bank + m.transfer, true
 	case 0x20c:
 		return onCube(ceil(m.written, 128)), true
 	case 0x50c:

@@ -3,8 +3,8 @@
 // counters (package ascend) hold for these.
 //
 // Counts come from the cycle account and the work of a kernel, package cost: the cycles of a pipe are those of the account,
-// bytes are those of the operands. What the account does not know (bank conflicts, full instruction queues) counts 0, and
-// Silent says so. A kernel counts the same in each of its executions.
+// bytes are those of the operands, conflicts follow from the banks of UB and how operands lie in it. What the account does not
+// know (full instruction queues, waits for flags) counts 0, and Silent says so. A kernel counts the same in each of its executions.
 //
 // The package is no sampling profiler: it counts kernels as wholes.
 package pmu

@@ -110,6 +110,10 @@ func TestCount_sumsClose(t *testing.T) {
 						t.Fatalf("pipe 0x%x is busy for %d of %d cycles", e, v, n.Cycles)
 					}
 				}
+			case "ResourceConflictRatio": // what the vector unit waits for is a part of its cycles
+				if sum := value[0x64] + value[0x65] + value[0x66]; sum > a.Cycles.Vector || value[0x556] > a.Cycles.Vector || value[0x556] != 0 && value[0x556] != value[0x540]+value[0x528] {
+					t.Fatalf("conflicts %v, the vector unit is busy for %d cycles", value, a.Cycles.Vector)
+				}
 			case "L2Cache":
 				sum := int64(0)
 				for _, v := range value {
@@ -129,6 +133,51 @@ func TestCount_sumsClose(t *testing.T) {
 	})
 }
 
+// Two sources whose tiles lie a multiple of all groups apart meet in every group; one source meets nothing but its result.
+func TestCount_conflicts(t *testing.T) {
+	c := chip(t, "Ascend910B3") // 192 KB of UB in 16 groups of banks of 4 KB, instructions of 256 bytes
+	add := func(elements, blocks int64) (cost.Work, cost.Account) {
+		w := cost.Work{Type: "Add", VectorOps: elements, Elements: elements, VectorType: tensor.Float32, ReadBytes: 8 * elements, WriteBytes: 4 * elements}
+		return w, cost.Account{Blocks: int(blocks), Cycles: cost.Cycles{Total: 1 << 30, Vector: 1 << 20}}
+	}
+	count := func(w cost.Work, a cost.Account) (group, bank, transfer int64) {
+		n, _ := unit(t, c, "ResourceConflictRatio").Count(cost.AIV, a, w)
+		return n.Values[0], n.Values[1], n.Values[2]
+	}
+	// Large: three tiles of 32 KB, at 0, 32 and 64 KB. A layer of banks is 64 KB, so the result shares none with the first source,
+	// and the second ends where it ends: no bank in common.
+	w, a := add(40*1<<20, 40)
+	if g, b, x := count(w, a); g != 40*1<<20*4/256 || b != 0 || x != 0 {
+		t.Errorf("large sum: %d, %d, %d", g, b, x)
+	}
+	// 1024 elements a core: tiles of 4 KB in one layer, all in the same groups.
+	w, a = add(40*1024, 40)
+	if g, b, _ := count(w, a); g != 640 || b != 640 {
+		t.Errorf("small sum: %d, %d", g, b)
+	}
+	// 64 + 1024 elements: the tiles are half of the groups apart, so that the sources take the two halves; the result lies where
+	// the first source does.
+	w, a = add(40*1088, 40)
+	if g, b, _ := count(w, a); g != 0 || b != 680 {
+		t.Errorf("padded sum: %d, %d", g, b)
+	}
+	// One source of 48 KB tiles: for the first 16 KB the result is in the layer of its source.
+	w, a = add(40*1<<20, 40)
+	w.ReadBytes = w.WriteBytes
+	if g, b, _ := count(w, a); g != 0 || b != 40*1<<20*4/256/3 {
+		t.Errorf("one source: %d, %d of %d", g, b, 40*1<<20*4/256)
+	}
+	// Pipes that cannot but overlap meet at UB: 16 bytes a cycle take one of 16 groups.
+	a.Cycles = cost.Cycles{Total: 1000, Vector: 800, MTE2: 900, MTE3: 100}
+	w.VectorOps, w.Elements, w.ReadBytes, w.WriteBytes = 1, 8, 32, 32
+	if _, _, x := count(w, a); x != 800*int64((max(c.Rates.VecDDR, c.Rates.VecUBToDDR)+31)/32)/16 {
+		t.Errorf("transfers: %d", x)
+	}
+	if n, _ := unit(t, c, "ResourceConflictRatio").Count(cost.AIC, a, w); n.Values != [10]int64{} {
+		t.Errorf("a core without a vector unit counts %v", n.Values)
+	}
+}
+
 func TestNew_refuses(t *testing.T) {
 	c := chip(t, "Ascend910B3")
 	for _, x := range []struct{ chip, group, want string }{
@@ -141,8 +190,8 @@ func TestNew_refuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", x.group, err, x.want)
 		}
 	}
-	if got := unit(t, c, "ResourceConflictRatio").Silent(); len(got) != 3 {
-		t.Errorf("conflicts are not modelled, silent are %v", got)
+	if got := unit(t, c, "Custom:0x64,0x6b,0x57").Silent(); len(got) != 2 || got[0] != 0x6b || got[1] != 0x57 {
+		t.Errorf("queues and flags are not modelled, silent are %v", got)
 	}
 	if n := unit(t, c, "PipeUtilization").Note(); n != "" {
 		t.Errorf("all pipes are modelled: %s", n)
