@@ -111,6 +111,7 @@ func (r *Report) Markdown() string {
 		fmt.Fprintf(&b, "| %s%s | %d | %s | %d | %d |\n", o.Name, mark, o.Since, o.Types, o.Cases, o.Passed)
 	}
 	b.WriteString("\n## Operators of ONNX Runtime\n\nIts optimiser and its quantiser write operators of the domain com.microsoft. These are replaced by the few ONNX operators that they\nstand for: " + strings.Join(graph.ContribOps(), ", ") + ".\n")
+	b.WriteString(quantised)
 	b.WriteString("\n## Operators that are refused\n\nBy name, before anything runs (exit code 1). They handle strings, images in files or training.\n\n| operator | cases |\n| --- | ---: |\n")
 	for _, o := range missing {
 		fmt.Fprintf(&b, "| %s | %d |\n", o.Name, o.Unsupported)
@@ -162,4 +163,14 @@ two parts: what can be compiled is compiled and, in graph mode, sunk; the rest r
 reads back where a size or a decision depends on data. ` + "`npu run`" + ` says which nodes these are. An If whose branches make the same
 shapes is a switch on the device; a Loop or Scan that turns a known number of times, up to 64, becomes that many copies of its
 body.
+`
+
+// quantised is what the page says of models of 8-bit integers.
+const quantised = `
+## Quantised models
+
+QLinearConv, QLinearMatMul, ConvInteger and MatMulInteger multiply 8-bit integers and sum in int32. A model in the form
+QuantizeLinear, DequantizeLinear around a Conv, MatMul or Gemm is computed as it is written: weights are dequantised once, when
+the model is loaded, the product runs in the floating type, and each remaining QuantizeLinear and DequantizeLinear is a task
+of its own. Such pairs are not fused to integer products, so that a quantised model is no faster than its floating original.
 `
