@@ -163,3 +163,10 @@ func laneTile(_, cols, k int, a []float32, _ int, b []float32, offsets []int, st
 		c[j] = sum
 	}
 }
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

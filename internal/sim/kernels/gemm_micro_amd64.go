@@ -60,10 +60,3 @@ func wideMicro(o order, width, mr int, fma fmaFunc,
 		},
 	}
 }
-
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}

@@ -44,5 +44,4 @@ func blendRow(dst, a, b, x []float32, w1, w2 float32) { blendRowPlain(dst, a, b,
 
 func turnBlocks([]float32, int, []float32, int, int, int) (r, c int) { return 0, 0 }
 
-func fastMicros(order) []micro  { return nil }
 func fastAcross() []acrossMicro { return nil }

@@ -2,7 +2,7 @@
 // repository. What each function computes is said where kernels has it in plain Go: simd_plain.go, gemm_micro.go, gemm_across.go.
 //
 // Each function has two forms, whose names end in the width of their registers: 512 needs AVX-512, 256 needs AVX2 and
-// FMA. Both do the same operations in the same order.
+// FMA. Both do the same operations in the same order. Those for arm64 end in NEON.
 package main
 
 import (
@@ -36,5 +36,8 @@ func files() map[string][]byte {
 			out["vector_amd64.go"] = w.goFile()
 		}
 	}
+	w := newWriter()
+	neonProducts(w)
+	out["gemm_arm64.s"] = w.finish()
 	return out
 }
