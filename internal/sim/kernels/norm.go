@@ -95,6 +95,10 @@ func buildBatchNorm(s *Spec) (*Kernel, error) {
 		src, dst := newVec(types[0], x.In[0]), newVec(types[0], x.Out[0])
 		var buf [blockLen]float32
 		for r := lo; r < hi; r++ {
+			if area > 1 && src.f != nil && dst.f != nil {
+				scaleShift(dst.f[r*width:][:width], src.f[r*width:][:width], f[r%c], f[c+r%c])
+				continue
+			}
 			for i := 0; i < width; i += blockLen {
 				v := buf[:min(blockLen, width-i)]
 				src.load(v, r*width+i, 1)

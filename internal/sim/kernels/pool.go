@@ -133,7 +133,8 @@ func buildPool(s *Spec) (*Kernel, error) {
 	}
 	k := s.vector(ge, float64(s.Out[0].Shape.Count())*float64(volume(p.kernel)))
 	grain := ceilDiv(grainElements, max(1, p.out[2]*volume(p.kernel)))
-	if isGlobal(s.Op) {
+	whole := p.kind == poolAverage && p.kernel == p.in && volume(p.out) == 1 && p.lo == [3]int{} && p.hi == [3]int{}
+	if isGlobal(s.Op) || whole {
 		part := p.global
 		return s.guard(k, func(x *Exec) error { x.each(p.planes, grain, part); return nil }), nil
 	}
@@ -141,7 +142,11 @@ func buildPool(s *Spec) (*Kernel, error) {
 	p.partFloats = p.in[2] + p.out[2]
 	k.Workspace = 4 * p.partFloats * min(maxParts, rows)
 	part, units, indices := p.rows, rows, p.indices
-	if b := p.overBand(); b != nil {
+	if r := p.byRows(); r != nil {
+		part, units = r.units, p.planes*r.blocks
+		grain = ceilDiv(grainElements, max(1, r.height*p.out[2]*len(r.padded)/4))
+		k.Workspace = 4 * r.floats * min(maxParts, units)
+	} else if b := p.overBand(); b != nil {
 		part, units = b.units, p.planes*b.blocks
 		grain = ceilDiv(grainElements, max(1, b.run(b.height, b.width)*len(b.tapAt)/4))
 		k.Workspace = 4 * b.partFloats * min(maxParts, units)
@@ -274,7 +279,7 @@ func (p *pooling) root(v float32) float32 {
 // global computes planes [lo,hi).
 func (p *pooling) global(x *Exec, _, lo, hi int) {
 	src, dst := newVec(p.dtype, x.In[0]), newVec(p.dtype, x.Out[0])
-	area := p.in[2]
+	area := volume(p.in)
 	var buf [blockLen]float32
 	for r := lo; r < hi; r++ {
 		var sum float64

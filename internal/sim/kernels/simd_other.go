@@ -45,3 +45,7 @@ func blendRow(dst, a, b, x []float32, w1, w2 float32) { blendRowPlain(dst, a, b,
 func turnBlocks([]float32, int, []float32, int, int, int) (r, c int) { return 0, 0 }
 
 func fastAcross() []acrossMicro { return nil }
+
+func poolRows(dst []float32, dstStep int, src []float32, srcStep, stride, rows, n int, taps []int, div []float32, divStep int) {
+	poolRowsPlain(dst, dstStep, src, srcStep, stride, rows, n, taps, div, divStep)
+}

@@ -1,5 +1,5 @@
 // Command asmgen writes the assembly of package kernels: go run ./internal/sim/kernels/asmgen in the root of the
-// repository. What each function computes is said where kernels has it in plain Go: simd_plain.go, gemm_micro.go, gemm_across.go.
+// repository. What each function computes is said where kernels has it in plain Go: simd_plain.go, gemm_micro.go, gemm_across.go, pool_rows.go.
 //
 // Each function has two forms, whose names end in the width of their registers: 512 needs AVX-512, 256 needs AVX2 and
 // FMA. Both do the same operations in the same order. Those for arm64 end in NEON.
@@ -23,7 +23,7 @@ func main() {
 func files() map[string][]byte {
 	out := map[string][]byte{}
 	for name, gen := range map[string]func(w *writer){
-		"gemm_amd64.s": products, "across_amd64.s": across, "rows_amd64.s": rows, "turn_amd64.s": turn, "vector_amd64.s": vectors,
+		"gemm_amd64.s": products, "pool_amd64.s": pools, "across_amd64.s": across, "rows_amd64.s": rows, "turn_amd64.s": turn, "vector_amd64.s": vectors,
 		"winograd_amd64.s": winograd,
 	} {
 		w := newWriter()
