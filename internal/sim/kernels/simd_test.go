@@ -64,7 +64,7 @@ func TestVectors_paths(t *testing.T) {
 				reduceInto(d, a, func(l *[16]float32, v []float32) { squareLanesPlain(l, v, 0.3) })
 			}},
 	} {
-		for _, n := range []int{0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 4000} {
+		for _, n := range []int{0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 20_000} {
 			a, b := hardNumbers(r, n+2), hardNumbers(r, n+2)
 			got, want := make([]float32, n+20), make([]float32, n+20)
 			c.fast(got[:n], a[:n+min(n, 2)], b)

@@ -39,5 +39,9 @@ func files() map[string][]byte {
 	w := newWriter()
 	neonProducts(w)
 	out["gemm_arm64.s"] = w.finish()
+	w = newWriter()
+	w.isa, w.translates = neon, true
+	vectors(w)
+	out["vector_arm64.s"], out["vector_arm64.go"] = w.finish(), w.goFile()
 	return out
 }

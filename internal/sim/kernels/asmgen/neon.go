@@ -18,13 +18,13 @@ const (
 
 // word writes an instruction, with what it is beside it.
 func (w *writer) word(code uint32, d, n, m int, what string) {
-	w.op("WORD $%#08x // %s V%d, V%d, V%d", code|uint32(m)<<16|uint32(n)<<5|uint32(d), what, m, n, d)
+	w.raw(fmt.Sprintf("WORD $%#08x // %s V%d, V%d, V%d", code|uint32(m)<<16|uint32(n)<<5|uint32(d), what, m, n, d))
 }
 
 // by is word for an instruction that takes element e of Vm.
 func (w *writer) by(code uint32, d, n, m, e int, what string) {
 	code |= uint32(e&1)<<21 | uint32(e>>1)<<11
-	w.op("WORD $%#08x // %s V%d.S[%d], V%d, V%d", code|uint32(m)<<16|uint32(n)<<5|uint32(d), what, m, e, n, d)
+	w.raw(fmt.Sprintf("WORD $%#08x // %s V%d.S[%d], V%d, V%d", code|uint32(m)<<16|uint32(n)<<5|uint32(d), what, m, e, n, d))
 }
 
 // neonFunction starts a function whose arguments are words, loaded into the registers in turn.

@@ -88,8 +88,7 @@ func vectors(w *writer) {
 
 // reductions fold n elements, a multiple of 16, into 16 lanes at DI: element i into lane i%16.
 func reductions(w *writer) {
-	half := w.width / 64 // 1, or 0 where two registers hold the lanes
-	regs := 2 - half
+	regs := 64 / w.width // that hold the lanes
 	reduce := func(name, args string, fold func(acc, from int)) {
 		w.function(name, "acc src n "+strings.ToUpper(args), "DI", "SI", "CX")
 		loop, done := w.fresh("loop"), w.fresh("done")
@@ -100,8 +99,8 @@ func reductions(w *writer) {
 		w.op("SUBQ $16, CX")
 		w.op("JLT %s", done)
 		for r := range regs {
-			w.op("VMOVUPS %d(SI), %s", r*w.width, w.v(2+r))
-			fold(r, 2+r)
+			w.op("VMOVUPS %d(SI), %s", r*w.width, w.v(4+r))
+			fold(r, 4+r)
 		}
 		w.op("ADDQ $64, SI")
 		w.op("JMP %s", loop)

@@ -11,8 +11,11 @@ import (
 // wrap writes the Go side of an element-wise function or of a reduction: the declarations of its two forms, and the
 // function that calls the form for this machine, and the plain one for what that leaves over.
 func (w *writer) wrap(name, slices, params string) {
-	if w.reg != "Z" {
+	forms := []string{avx512.name, avx2.name}
+	if w.name == avx2.name {
 		return // once for both forms
+	} else if w.name == neon.name {
+		forms = []string{neon.name}
 	}
 	numbers, call := "", ""
 	for _, p := range strings.Fields(params) {
@@ -29,7 +32,7 @@ func (w *writer) wrap(name, slices, params string) {
 	if strings.HasPrefix(slices, "acc") {
 		unit = "wholeLanes"
 	}
-	for _, form := range []string{"512", "256"} {
+	for _, form := range forms {
 		fmt.Fprintf(&w.wrappers, "\n//go:noescape\nfunc %s%s(%s *float32, n int%s)\n", name, form, strings.Join(names, ", "), numbers)
 	}
 	fmt.Fprintf(&w.wrappers, "\nfunc %s(%s%s) {\n", name, slices, numbers)
@@ -42,7 +45,6 @@ func (w *writer) wrap(name, slices, params string) {
 		}
 		fmt.Fprintf(&w.wrappers, "%s = %s\n", strings.Join(rest, ", "), strings.Join(cut, ", "))
 	}
-	fmt.Fprintf(&w.wrappers, "wide, n := %s(len(%s))\nif n > 0 {\nif wide {\n", unit, size)
 	var at, left []string
 	for _, s := range names {
 		at = append(at, "&"+s+"[0]")
@@ -52,11 +54,12 @@ func (w *writer) wrap(name, slices, params string) {
 			left = append(left, s+"[n:]")
 		}
 	}
-	for i, form := range []string{"512", "256"} {
-		fmt.Fprintf(&w.wrappers, "%s%s(%s, n%s)\n}", name, form, strings.Join(at, ", "), call)
-		if i == 0 {
-			w.wrappers.WriteString(" else {\n")
-		}
+	operands := strings.Join(at, ", ") + ", n" + call
+	if len(forms) == 1 {
+		fmt.Fprintf(&w.wrappers, "n := %s(len(%s))\nif n > 0 {\n%s%s(%s)", unit, size, name, forms[0], operands)
+	} else {
+		fmt.Fprintf(&w.wrappers, "wide, n := %s(len(%s))\nif n > 0 {\nif wide {\n%s%s(%s)\n} else {\n%[3]s%[6]s(%[5]s)\n}",
+			unit, size, name, forms[0], operands, forms[1])
 	}
 	fmt.Fprintf(&w.wrappers, "\n}\n%sPlain(%s%s)\n}\n", name, strings.Join(left, ", "), call)
 }

@@ -26,13 +26,22 @@ type writer struct {
 	text     bytes.Buffer
 	wrappers bytes.Buffer // Go
 	isa
-	labels int
-	consts []float32
+	translates bool // instructions are written for AVX2, see neon
+	labels     int
+	consts     []float32
 }
 
 func newWriter() *writer { return &writer{} }
 
-func (w *writer) op(format string, args ...any) { fmt.Fprintf(&w.text, "\t"+format+"\n", args...) }
+func (w *writer) op(format string, args ...any) {
+	if line := fmt.Sprintf(format, args...); w.translates {
+		w.translate(line)
+	} else {
+		w.raw(line)
+	}
+}
+
+func (w *writer) raw(line string) { fmt.Fprintf(&w.text, "\t%s\n", line) }
 
 func (w *writer) label(s string) { fmt.Fprintf(&w.text, "%s:\n", s) }
 
@@ -79,6 +88,9 @@ func (w *writer) function(name, args string, regs ...string) {
 		size += n
 	}
 	fmt.Fprintf(&w.text, "\nTEXT ·%s%s(SB), NOSPLIT, $0-%d\n", name, w.name, size)
+	if w.translates {
+		w.raw("MOVD $constants<>(SB), " + constantsAt)
+	}
 	for _, c := range code {
 		w.op("%s", c)
 	}
