@@ -200,6 +200,9 @@ func (c *writer) tasks() {
 		}
 		kind := word(c.t, &k)
 		name := c.t.String(k.Name)
+		if name == "" && k.Kind.Kernel() {
+			name = c.t.String(k.Op)
+		}
 		if name == "" {
 			name = kind
 		}
