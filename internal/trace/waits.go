@@ -32,7 +32,13 @@ type waitKey struct {
 }
 
 func (k waitKey) compare(o waitKey) int {
-	return cmp.Or(cmp.Compare(k.class, o.class), cmp.Compare(k.event, o.event), cmp.Compare(k.gen, o.gen))
+	switch {
+	case k.class != o.class:
+		return cmp.Compare(k.class, o.class)
+	case k.event != o.event:
+		return cmp.Compare(k.event, o.event)
+	}
+	return cmp.Compare(k.gen, o.gen)
 }
 
 // recordOf is the kind of record that a wait of kind k waits for; KindNone when k is no wait.
@@ -59,7 +65,10 @@ func (t *Trace) Waits() *Waits {
 		}
 	}
 	slices.SortFunc(w.records, func(a, b record) int {
-		return cmp.Or(a.compare(b.waitKey), cmp.Compare(a.device, b.device), cmp.Compare(a.end, b.end), cmp.Compare(a.row, b.row))
+		if c := a.compare(b.waitKey); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(a.end, b.end), cmp.Compare(a.row, b.row))
 	})
 	return w
 }
@@ -102,11 +111,19 @@ func (w *Waits) before(key waitKey, device uint16, end int64) int {
 
 // search is the place after all records of key and device that ended by end.
 func (w *Waits) search(key waitKey, device uint16, end int64) int {
-	at, _ := slices.BinarySearchFunc(w.records, key, func(r record, key waitKey) int {
-		if c := cmp.Or(r.compare(key), cmp.Compare(r.device, device)); c != 0 || r.end > end {
-			return cmp.Or(c, 1)
+	lo, hi := 0, len(w.records)
+	for lo < hi {
+		at := int(uint(lo+hi) / 2)
+		r := &w.records[at]
+		c := r.compare(key)
+		if c == 0 {
+			c = cmp.Compare(r.device, device)
 		}
-		return -1
-	})
-	return at
+		if c < 0 || c == 0 && r.end <= end {
+			lo = at + 1
+		} else {
+			hi = at
+		}
+	}
+	return lo
 }

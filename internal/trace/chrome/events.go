@@ -51,15 +51,10 @@ type label struct {
 func submitID(row int) int64  { return int64(row)*2 + 1 }
 func releaseID(row int) int64 { return int64(row)*2 + 2 }
 
-// appendSlice starts a complete event; the caller writes its args and closes it.
-func (f *form) appendSlice(b, head []byte, start, end int64) []byte {
-	b = appendMicros(append(b, head...), start-f.base)
-	return appendMicros(append(b, `,"dur":`...), max(end-start, 0))
-}
-
-// appendArrow writes one end of an arrow, to the slice that was last written on the lane.
-func (f *form) appendArrow(b, head []byte, id, at int64, to bool) []byte {
-	b = appendMicros(append(appendInt(append(b, head...), id), `,"ts":`...), at-f.base)
+// appendArrow writes one end of an arrow, to the slice that was last written on the lane. Its time is that text.
+func appendArrow(b, head []byte, id int64, at []byte, to bool) []byte {
+	b = append(appendInt(append(b, head...), id), `,"ts":`...)
+	b = append(b, at...)
 	if to {
 		return append(b, `,"bp":"e"}`...)
 	}
@@ -71,7 +66,11 @@ func (f *form) spans(from, to int) {
 	for i := from; i < to; i++ {
 		s := f.t.Spans.At(i)
 		head := &f.heads[f.lanes.Span(i)]
-		b = f.appendSlice(b, head.host, s.Start, s.End)
+		b = append(b, head.host...)
+		stamp := len(b)
+		b = appendMicros(b, s.Start-f.base)
+		at := b[stamp:]
+		b = appendMicros(append(b, `,"dur":`...), max(s.End-s.Start, 0))
 		b = f.appendName(append(b, `,"name":`...), s.Name, "call")
 		b = append(b, `,"args":{`...)
 		if s.Task != trace.NoTask {
@@ -87,7 +86,7 @@ func (f *form) spans(from, to int) {
 		}
 		b = append(b, '}', '}')
 		if row := f.arrows.Submits[i]; row >= 0 {
-			b = f.appendArrow(b, head.submits, submitID(int(row)), s.Start, false)
+			b = appendArrow(b, head.submits, submitID(int(row)), at, false)
 		}
 	}
 	f.b = b
@@ -105,19 +104,24 @@ func (f *form) task(i int, k *trace.Task) {
 	b := append(f.b, head.task...)
 	times := len(b)
 	b = appendMicros(b, k.Start-f.base)
+	at := b[times:] // good when b moves
 	b = appendMicros(append(b, `,"dur":`...), max(k.End-k.Start, 0))
 	timesEnd := len(b)
 	l := f.label(k)
 	b = f.appendArgs(append(b, l.text...), k)
 	if span := f.arrows.Callers[i]; span >= 0 {
-		b = f.appendArrow(b, head.submitted, submitID(i), max(k.Start, f.t.Spans.At(int(span)).Start), true)
+		when := at
+		if start := f.t.Spans.At(int(span)).Start; start > k.Start { // where two clocks were joined
+			when = appendMicros(nil, start-f.base)
+		}
+		b = appendArrow(b, head.submitted, submitID(i), when, true)
 	}
 	if r := f.arrows.Records[i]; r >= 0 && f.t.Tasks.Start.At(int(r)) <= k.Start {
-		b = f.appendArrow(b, head.released, releaseID(i), k.Start, true)
+		b = appendArrow(b, head.released, releaseID(i), at, true)
 	}
 	switch k.Kind {
 	case trace.EventRecord, trace.NotifyRecord, trace.ValueWrite: // most tasks are no records
-		b = f.appendReleases(b, head, i, k.Start)
+		b = f.appendReleases(b, head, i, k.Start, at)
 	}
 	if e := f.lanes.Engine(i); e >= 0 {
 		b = append(append(b, f.heads[e].engine...), b[times:timesEnd]...)
@@ -131,13 +135,13 @@ func (f *form) task(i int, k *trace.Task) {
 
 // appendReleases writes the arrows to the waits that a record released. A wait that began before the record was written
 // already; viewers draw an arrow from the slice that began first to the one that began later, so it gets an instant to point at.
-func (f *form) appendReleases(b []byte, head *heads, record int, at int64) []byte {
+func (f *form) appendReleases(b []byte, head *heads, record int, start int64, at []byte) []byte {
 	for _, r := range f.arrows.Released(record) {
-		b = f.appendArrow(b, head.releases, releaseID(int(r.Wait)), at, false)
-		if f.t.Tasks.Start.At(int(r.Wait)) < at {
+		b = appendArrow(b, head.releases, releaseID(int(r.Wait)), at, false)
+		if f.t.Tasks.Start.At(int(r.Wait)) < start {
 			wait := &f.heads[f.lanes.Stream(int(r.Wait))]
-			b = append(appendMicros(append(b, wait.instant...), at-f.base), '}')
-			b = f.appendArrow(b, wait.released, releaseID(int(r.Wait)), at, true)
+			b = append(append(append(b, wait.instant...), at...), '}')
+			b = appendArrow(b, wait.released, releaseID(int(r.Wait)), at, true)
 		}
 	}
 	return b

@@ -6,7 +6,7 @@ import (
 )
 
 // chunkRows is how many rows one processor formats at a time, about.
-const chunkRows = 2048
+const chunkRows = 512
 
 // rounds formats chunks of rows on all processors and writes them in their order. There are two rounds of chunks: while one
 // is formatted, the other is written and filled anew. The bytes do not depend on the number of processors.
