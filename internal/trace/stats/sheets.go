@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"npu/internal/trace"
 )
@@ -70,14 +72,25 @@ func metrics(s *trace.Sheet) []Metrics {
 		return []Metrics{}
 	}
 	group, ns, out := kernels(s)
+	sums := make([][]groupSum, len(s.Columns))
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var done sync.WaitGroup
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		if c.Type == trace.ColumnText || strings.Contains(keyColumns, " "+c.Name+" ") {
 			continue
 		}
-		sums := sumByGroup(c, group, ns, len(out))
-		for g := range out {
-			switch v := &sums[g]; {
+		free <- struct{}{}
+		done.Go(func() {
+			defer func() { <-free }()
+			sums[i] = sumByGroup(c, group, ns, len(out))
+		})
+	}
+	done.Wait()
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		for g := range sums[i] {
+			switch v := &sums[i][g]; {
 			case !v.some:
 			case !mean(c.Name):
 				out[g].Values[c.Name] = v.sum
