@@ -10,15 +10,15 @@ import (
 // aicpuTag marks the records of tasks in aicpu.data.
 const aicpuTag = 60
 
-// readAICPU reads aicpu.data as a table: u16 magic, tag, stream, task; counts of start and end at 16 and 56; between them stamps in
+// readAICPU reads aicpu.data, and what older collectors call DATA_PREPROCESS, as a table: u16 magic, tag, stream, task; counts of start and end at 16 and 56; between them stamps in
 // microseconds around computing and copying; the time of dispatch at 108.
 func (d *deviceData) readAICPU(ctx context.Context) error {
-	if !d.has("aicpu.data") {
+	if !d.has("aicpu.data") && !d.has("DATA_PREPROCESS.AICPU") {
 		return nil
 	}
 	s := trace.NewSheet("aicpu", trace.IntColumn("device"), trace.IntColumn("stream"), trace.IntColumn("task"), trace.IntColumn("start_ns"), trace.IntColumn("duration_ns"),
 		trace.IntColumn("compute_us"), trace.IntColumn("memcpy_us"), trace.IntColumn("dispatch_us"))
-	n, left, err := d.records(ctx, "aicpu.data", 128, func(rec []byte) {
+	take := func(rec []byte) {
 		if binary.LittleEndian.Uint16(rec) != hostMagic {
 			d.bad++
 			return
@@ -40,9 +40,15 @@ func (d *deviceData) readAICPU(ctx context.Context) error {
 		}
 		at := d.unix(start)
 		s.Add(int64(d.number), int64(binary.LittleEndian.Uint16(rec[4:])%2048), int64(binary.LittleEndian.Uint16(rec[6:])), at, d.unix(end)-at, between(24, 32), between(32, 40), int64(u32at(rec, 108)))
-	})
-	d.count("aicpu.data", n, left)
+	}
+	for _, kind := range []string{"aicpu.data", "DATA_PREPROCESS.AICPU"} {
+		n, left, err := d.records(ctx, kind, 128, take)
+		d.count(kind, n, left)
+		if err != nil {
+			return err
+		}
+	}
 	s.Trim()
 	d.out.AddSheet(s)
-	return err
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"npu/internal/trace"
 )
@@ -33,6 +34,9 @@ type deviceData struct {
 	labels     map[labelKey]string
 	plan       map[uint32]planned
 	iterations int64
+	soc        socTables
+	openBlocks map[blockKey]uint64 // starts of blocks that wait for their ends
+	cutBlocks  int64
 	hwts       bool
 	bad        int64
 	lost       int64
@@ -120,9 +124,13 @@ func (d *deviceData) control(host *hostData) {
 // read reads all records of the device.
 func (d *deviceData) read(ctx context.Context, host *hostData) error {
 	d.pairs = newPairs()
-	d.hwts = d.has("hwts.data") && !d.has("stars_soc.data")
-	steps := []func(context.Context) error{d.readStars, d.readTrack, d.readTraining, d.readFrequency}
-	if d.hwts {
+	d.hwts = (d.has("hwts.data") || d.has("hwts.aiv_data")) && !d.has("stars_soc.data")
+	steps := []func(context.Context) error{d.readStars, d.readTrack, d.readTraining, d.readFrequency, d.readSocProfile, d.readBlocks}
+	switch {
+	case d.has("stars_soc.data"):
+	case d.has("nano_stars_profile.data"):
+		steps[0] = d.readNano
+	case d.hwts:
 		steps = append([]func(context.Context) error{d.readHwts, d.readPlan}, steps[1:]...)
 	}
 	steps = append(steps, func(ctx context.Context) error { return d.readSampled(ctx, host) }, d.readPMU)
@@ -131,6 +139,7 @@ func (d *deviceData) read(ctx context.Context, host *hostData) error {
 			return err
 		}
 	}
+	d.addSocTables()
 	if !d.v6() {
 		d.batches()
 	}
@@ -147,7 +156,7 @@ func (d *deviceData) frequencyKind() string {
 
 // describe says what is missing, lost and not readable.
 func (d *deviceData) describe() {
-	if !d.has("stars_soc.data") && !d.has("hwts.data") {
+	if !d.has("stars_soc.data") && !d.hwts && !d.has("nano_stars_profile.data") && len(d.tasks) == 0 {
 		d.missing("no task log (stars_soc.data or hwts.data): its tasks are not known")
 	}
 	for _, kind := range slices.Sorted(maps.Keys(d.kinds)) {
@@ -177,18 +186,49 @@ func (d *deviceData) describe() {
 	if d.iterations > 0 {
 		d.out.Records["iterations"] += d.iterations
 	}
-	pmu := d.has("ffts_profile.data") || d.has("aicore.data")
+	pmu := d.has("ffts_profile.data") || d.has("aicore.data") || d.has("nano_stars_profile.data")
 	if d.sample.Profiling == "on" && !pmu {
 		d.missing("PMU counters, which were switched on")
 	}
 	if !pmu {
 		d.out.Hints = append(d.out.Hints, "no PMU counters: collect with --ai-core=on --aic-metrics=PipeUtilization to see what bounds a kernel")
 	}
-	for kind, n := range d.unread(append(sampledKinds, "stars_soc.data", "hwts.data", "ts_track.data", "training_trace", "ffts_profile.data", "aicore.data", "aiVectorCore.data", "lpmFreqConv.data", "lpmInfoConv.data",
-		"Framework.host.vm.task_desc_info", "Framework.host.vm.graph_desc_info", "Framework.host.vm.point")...) {
+	for kind, n := range d.unread(d.known) {
 		d.out.Records["bytes not read: "+kind] += n
+		if why := notRead(kind); why != "" {
+			d.out.Notes = append(d.out.Notes, fmt.Sprintf("%s is not read: %s", kind, why))
+		}
 	}
 	if d.sample.Level == "level0" {
 		d.out.Hints = append(d.out.Hints, "collected at level0: operator types, shapes and block numbers are not in it; collect with --task-time=l1")
 	}
+}
+
+// known says whether the reader takes the records of kind.
+func (d *deviceData) known(kind string) bool {
+	switch kind {
+	case "stars_soc.data", "stars_soc_profile.data", "stars_block.data", "hwts.data", "hwts.aiv_data", "nano_stars_profile.data", "ts_track.data", "ts_track.aiv_data", "training_trace", "ffts_profile.data", "aicore.data",
+		"aiVectorCore.data", "lpmFreqConv.data", "lpmInfoConv.data", "Framework.host.vm.task_desc_info", "Framework.host.vm.graph_desc_info", "Framework.host.vm.point", "ccu0.instr", "ccu1.instr", "ccu0.stat", "ccu1.stat",
+		"DATA_PREPROCESS.AICPU":
+		return true
+	}
+	_, _, _, instructions := instructionCore(kind)
+	return instructions || slices.Contains(sampledKinds, kind) || usageKind(kind) != nil || slices.ContainsFunc(deviceLayouts(d.v6()), func(l layout) bool { return l.kind == kind })
+}
+
+// notRead says why the records of kind are left alone; nothing for kinds that nobody has heard of.
+func notRead(kind string) string {
+	switch {
+	case kind == "ai_ctrl_cpu.data" || strings.HasPrefix(kind, "ctrlcpu.data"):
+		return "samples of the control processors' functions, which the vendor's tools hand to perf"
+	case kind == "host_syscall.data" || kind == "host_pthreadcall.data":
+		return "text of perf trace and ltrace, which are tools of the host"
+	case kind == "host_disk.data":
+		return "text of iotop, whose columns are those of the host's version"
+	case kind == "DATA_PREPROCESS.AICPUMI" || strings.HasPrefix(kind, "Framework.dataset_iterator") || strings.HasPrefix(kind, "Framework.device_queue"):
+		return "queues of MindSpore's data pipeline, whose layout its releases do not share"
+	case strings.HasPrefix(kind, "AclModule.") || strings.HasPrefix(kind, "Runtime.") || strings.HasPrefix(kind, "runtime.") || strings.HasPrefix(kind, "Framework.") || strings.HasPrefix(kind, "HCCL."):
+		return "the host's records of collectors before 2023, whose layout is no longer published"
+	}
+	return ""
 }

@@ -74,6 +74,9 @@ func parseSlice(name string) (kind string, s slice, ok bool) {
 	}
 	s.number = number
 	kind = s.stream
+	if rest, old := strings.CutPrefix(kind, "DATA_PREPROCESS.dev."); old {
+		kind = "DATA_PREPROCESS." + rest
+	}
 	for _, old := range []string{".profiler_default_tag", ".dev"} {
 		if at := strings.Index(kind, old); at > 0 {
 			kind = kind[:at]
@@ -139,11 +142,11 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:at], s[at+len(sep):], true
 }
 
-// unread is the sizes of the kinds of data that are not among known.
-func (f *folder) unread(known ...string) map[string]int64 {
+// unread is the sizes of the kinds of data that are not known.
+func (f *folder) unread(known func(kind string) bool) map[string]int64 {
 	out := map[string]int64{}
 	for kind, list := range f.kinds {
-		if slices.Contains(known, kind) {
+		if known(kind) {
 			continue
 		}
 		for _, s := range list {

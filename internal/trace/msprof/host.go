@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -33,6 +34,7 @@ type hostData struct {
 	copies  []copied
 	tensors []tensors
 	ranges  []userRange
+	notes   []string
 }
 
 // copied is what the host says of a copy.
@@ -107,30 +109,25 @@ func (h *hostData) read(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, kind := range []string{"context_id_info", "hccl_op_info", "node_attr_info", "fusion_op_info"} {
-		size := 256
-		if kind == "hccl_op_info" || kind == "node_attr_info" {
-			size = 64
-		}
-		if bytes := h.size(kind); bytes > 0 {
-			h.records[kind] = bytes / int64(size)
-		}
-	}
 	for _, kind := range slices.Sorted(maps.Keys(h.kinds)) {
 		h.holes(kind, h.missing)
 	}
-	for kind, n := range h.unread("api_event.data", "task_track", "node_basic_info", "expand_stream_spec", "hash_dic", "type_info_dic", "context_id_info", "tensor_info", "hccl_info",
-		"hccl_op_info", "node_attr_info", "memcpy_info", "fusion_op_info", "msproftx") {
+	for kind, n := range h.unread(h.known) {
 		h.records["bytes not read: "+kind] += n
+		if why := notRead(kind); why != "" {
+			h.notes = append(h.notes, fmt.Sprintf("%s of the host is not read: %s", kind, why))
+		}
 	}
 	return nil
 }
 
-func (h *hostData) size(kind string) (n int64) {
-	for _, s := range h.kinds[kind] {
-		n += s.size
+// known says whether the reader takes the records of kind.
+func (h *hostData) known(kind string) bool {
+	switch kind {
+	case "api_event.data", "task_track", "task_track_v2", "node_basic_info", "expand_stream_spec", "hash_dic", "type_info_dic", "tensor_info", "hccl_info", "memcpy_info", "msproftx":
+		return true
 	}
-	return n
+	return usageKind(kind) != nil || slices.ContainsFunc(hostLayouts(), func(l layout) bool { return l.kind == kind })
 }
 
 // each gives the records with a good magic.
@@ -174,8 +171,8 @@ func (h *hostData) readCalls(ctx context.Context) error {
 }
 
 func (h *hostData) readTracks(ctx context.Context) error {
-	h.tracks = make([]track, 0, h.about("task_track", 64))
-	return h.each(ctx, "task_track", 64, func(rec []byte) {
+	h.tracks = make([]track, 0, h.about("task_track", 64)+h.about("task_track_v2", 64))
+	err := h.each(ctx, "task_track", 64, func(rec []byte) {
 		id := binary.LittleEndian.Uint32(rec[28:])
 		t := track{
 			thread: binary.LittleEndian.Uint32(rec[8:]), count: binary.LittleEndian.Uint64(rec[16:]), device: binary.LittleEndian.Uint16(rec[24:]) & 0x0FFF,
@@ -187,6 +184,16 @@ func (h *hostData) readTracks(ctx context.Context) error {
 			t.blocks = uint32(binary.LittleEndian.Uint16(rec[48:]))
 		}
 		h.tracks = append(h.tracks, t)
+	})
+	if err != nil {
+		return err
+	}
+	// What captured models submit has wider fields.
+	return h.each(ctx, "task_track_v2", 64, func(rec []byte) {
+		id := u32at(rec, 32)
+		h.tracks = append(h.tracks, track{
+			thread: u32at(rec, 8), count: u64at(rec, 16), device: binary.LittleEndian.Uint16(rec[24:]) & 0x0FFF, stream: u32at(rec, 28), id: id & 0xFFFF, batch: id >> 16, kind: u32at(rec, 36), name: u64at(rec, 40),
+		})
 	})
 }
 

@@ -11,14 +11,26 @@ const (
 	hwtsStart = 0
 	hwtsEnd   = 1
 	hwtsBlock = 2
+
+	sqeVector = 2 // type of a task on vector cores
 )
 
 // readHwts reads the task log of the 910A generation. Real logs hold starts without an end.
 func (d *deviceData) readHwts(ctx context.Context) error {
+	d.expect((d.about("hwts.data", starsRecord) + d.about("hwts.aiv_data", starsRecord)) / 2)
+	for _, kind := range []string{"hwts.data", "hwts.aiv_data"} {
+		if err := d.readHwtsLog(ctx, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readHwtsLog reads one of the logs: vector cores of 310P have a log of their own.
+func (d *deviceData) readHwtsLog(ctx context.Context, kind string) error {
 	var g gaps
-	d.expect(d.about("hwts.data", starsRecord) / 2)
 	blocks := int64(0)
-	n, left, err := d.records(ctx, "hwts.data", starsRecord, func(rec []byte) {
+	n, left, err := d.records(ctx, kind, starsRecord, func(rec []byte) {
 		if binary.LittleEndian.Uint16(rec[2:]) != magic {
 			d.bad++
 			return
@@ -28,7 +40,11 @@ func (d *deviceData) readHwts(ctx context.Context) error {
 		count := binary.LittleEndian.Uint64(rec[8:])
 		switch rec[0] & 7 {
 		case hwtsStart:
-			d.begin(key, count, rec[1], 0)
+			sqe := rec[1]
+			if kind == "hwts.aiv_data" && sqe == 0 {
+				sqe = sqeVector
+			}
+			d.begin(key, count, sqe, 0)
 		case hwtsEnd:
 			d.finish(key, count)
 		case hwtsBlock:
@@ -39,9 +55,9 @@ func (d *deviceData) readHwts(ctx context.Context) error {
 	})
 	d.settle()
 	d.lost += g.lost
-	d.count("hwts.data", n, left)
+	d.count(kind, n, left)
 	if blocks > 0 {
-		d.out.Records["hwts block records"] = blocks
+		d.out.Records["hwts block records"] += blocks
 	}
 	return err
 }

@@ -148,6 +148,7 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 		source.BadRecords += d.bad
 		source.Missing = append(source.Missing, d.out.Missing...)
 		source.Hints = append(source.Hints, d.out.Hints...)
+		source.Notes = append(source.Notes, d.out.Notes...)
 		for k := range d.out.Sheets {
 			source.AddSheet(&d.out.Sheets[k])
 		}
@@ -164,10 +165,14 @@ func Read(ctx context.Context, dir string) (*trace.Trace, error) {
 		list[i] = nil // its records are tasks now
 	}
 	pieces, err := host.commSheet(ctx, offset)
+	if err == nil {
+		err = host.readTables(ctx, offset, &source)
+	}
 	if err != nil {
 		return nil, problem.Damagedf("%s: %w", hostDir, err)
 	}
 	source.AddSheet(pieces)
+	source.Notes = append(source.Notes, host.notes...)
 	source.BadRecords += host.bad
 	if host.events > 0 {
 		source.Records["api events without an end"] = host.events

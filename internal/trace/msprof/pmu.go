@@ -53,10 +53,10 @@ func events(list string) (out []uint16) {
 
 // readPMU reads the PMU records, and joins them with the tasks: same ids, and counted to the end before the task ended.
 func (d *deviceData) readPMU(ctx context.Context) error {
-	kinds := []string{"ffts_profile.data"}
-	if d.sample.Mode != "sample-based" {
-		kinds = append(kinds, "aicore.data", "aiVectorCore.data")
+	if d.sample.Mode == "sample-based" {
+		return nil
 	}
+	kinds := []string{"ffts_profile.data", "aicore.data", "aiVectorCore.data"}
 	records := 0
 	for _, kind := range kinds {
 		records += d.about(kind, pmuRecord)

@@ -61,9 +61,33 @@ func (d *deviceData) clocks(host *hostData) []func(uint64) int64 {
 		func(v uint64) int64 { return small(v, 1000) + base },
 		func(v uint64) int64 { return small(v, 1000) - own + base },
 		func(v uint64) int64 { return small(v, 1) - own + base },
+		func(v uint64) int64 { return small(v, 1) + d.offset },
 		func(v uint64) int64 { return small(v, 1) },
 		func(v uint64) int64 { return host.clock.at(v) + d.offset },
 	}
+}
+
+// pick is the clock under which stamps from lo to hi lie within the collection, the likely one if it will do; nil when there is none.
+func (d *deviceData) pick(host *hostData, lo, hi uint64, likely cellType) func(uint64) int64 {
+	w, ok := d.window()
+	if !ok {
+		return nil
+	}
+	clocks := d.clocks(host)
+	switch likely {
+	case asMicros:
+		clocks = append(clocks[1:2:2], clocks...)
+	case asDevice:
+		clocks = append(clocks[3:4:4], clocks...)
+	case asHost:
+		clocks = append(clocks[4:5:5], clocks...)
+	}
+	for _, at := range clocks {
+		if from, to := at(lo), at(hi); from >= w.from && to <= w.to && to >= from {
+			return at
+		}
+	}
+	return nil
 }
 
 // place gives the samples of a kind their times: by the clock under which all of them lie within the collection. Where none
@@ -72,21 +96,15 @@ func (d *deviceData) place(kind string, list []sampled, host *hostData) {
 	if len(list) == 0 {
 		return
 	}
-	w, ok := d.window()
 	lo, hi := list[0].stamp, list[0].stamp
 	for _, s := range list {
 		lo, hi = min(lo, s.stamp), max(hi, s.stamp)
 	}
-	if ok {
-		for _, at := range d.clocks(host) {
-			if from, to := at(lo), at(hi); from < w.from || to > w.to || to < from {
-				continue
-			}
-			for _, s := range list {
-				d.values = append(d.values, value{at(s.stamp), s.v, s.name})
-			}
-			return
+	if at := d.pick(host, lo, hi, asStamp); at != nil {
+		for _, s := range list {
+			d.values = append(d.values, value{at(s.stamp), s.v, s.name})
 		}
+		return
 	}
 	d.missing("the clock of %s: its %d values lie outside of the collection by all clocks that are known, and are not shown", kind, len(list))
 }
@@ -147,7 +165,8 @@ func (d *deviceData) readSampled(ctx context.Context, host *hostData) error {
 	}
 	for _, read := range []func(context.Context, *hostData) error{
 		func(ctx context.Context, h *hostData) error { return d.readHBM(ctx, h, second) }, d.readText, func(ctx context.Context, _ *hostData) error { return d.readL2(ctx) },
-		func(ctx context.Context, _ *hostData) error { return d.readAICPU(ctx) },
+		func(ctx context.Context, _ *hostData) error { return d.readAICPU(ctx) }, d.readTables,
+		func(ctx context.Context, _ *hostData) error { return d.readCCU(ctx) }, func(ctx context.Context, _ *hostData) error { return d.readInstructions(ctx) }, d.readCoreSamples,
 	} {
 		if err := read(ctx, host); err != nil {
 			return err

@@ -3,6 +3,7 @@ package msprof
 import (
 	"context"
 	"encoding/binary"
+	"math/bits"
 	"strconv"
 
 	"npu/internal/trace/ascend"
@@ -27,6 +28,10 @@ const (
 	acsqEnd   = 0x01
 	partStart = 0x22
 	partEnd   = 0x23
+
+	fusionStart = 0x16 // of a part of a fusion task
+	fusionEnd   = 0x17
+	fusionPart  = 64 // core kinds of such parts, by the bit that is set
 
 	acceleratorPMU = 0x1A
 	interSoC       = 0x1C
@@ -97,20 +102,22 @@ func (d *deviceData) starsTask(head uint16, rec []byte) {
 		} else {
 			d.finish(key, count)
 		}
-	case acceleratorPMU:
+	case fusionStart, fusionEnd:
 		if !d.v6() {
-			at, id := d.unix(count), binary.LittleEndian.Uint16(rec[18:])&63
-			for i, name := range []string{"read bandwidth level", "write bandwidth level", "read outstanding level", "write outstanding level"} {
-				d.values = append(d.values, value{at, float64(binary.LittleEndian.Uint64(rec[32+8*i:])), d.label("accelerator", id, name)})
-			}
+			d.skipped++
+			return
 		}
-	case interSoC:
-		if !d.v6() {
-			at, levels := d.unix(count), binary.LittleEndian.Uint16(rec[32:])
-			d.values = append(d.values, value{at, float64(levels >> 3 & 0xFF), "L2 buffer bandwidth level"}, value{at, float64(levels & 7), "MATA bandwidth level"})
+		what := binary.LittleEndian.Uint16(rec[16:])
+		key.context = uint32(what & 0x1FF)
+		if kind == fusionStart {
+			d.begin(key, count, sqe, fusionPart+uint8(bits.TrailingZeros16(what&31|32)))
+		} else {
+			d.finish(key, count)
 		}
 	default:
-		d.skipped++
+		if !d.block(head, rec) && (d.v6() || !d.socSample(head, rec)) {
+			d.skipped++
+		}
 	}
 }
 
@@ -173,6 +180,14 @@ func partName(part uint8) string {
 		return "AI_CPU"
 	case 15:
 		return "DSA_SQE"
+	case fusionPart:
+		return "HOST_CPU_SQE"
+	case fusionPart + 1:
+		return "AI_CPU"
+	case fusionPart + 2:
+		return "AI_CORE"
+	case fusionPart + 3, fusionPart + 4:
+		return "CCU"
 	}
 	return "FFTS_PART"
 }

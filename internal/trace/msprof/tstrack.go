@@ -22,7 +22,43 @@ const destroyed = 0xFFFF
 
 // readTrack reads the scheduler's marks.
 func (d *deviceData) readTrack(ctx context.Context) error {
-	n, left, err := d.records(ctx, "ts_track.data", 40, func(rec []byte) {
+	size, log := 40, !d.has("stars_soc.data") && !d.hwts && !d.has("nano_stars_profile.data")
+	if log && d.platform == 0 && d.info.Platform != "" {
+		size = 32 // the chips whose scheduler tells of tasks here, and of nothing else
+	}
+	for _, kind := range []string{"ts_track.data", "ts_track.aiv_data"} {
+		if err := d.readTrackLog(ctx, kind, size, log); err != nil {
+			return err
+		}
+	}
+	if log {
+		d.settle()
+	}
+	return nil
+}
+
+// States of a task in the log of the oldest chips.
+const (
+	tsRunning  = 2
+	tsComplete = 3
+)
+
+func (d *deviceData) readTrackLog(ctx context.Context, kind string, size int, log bool) error {
+	n, left, err := d.records(ctx, kind, size, func(rec []byte) {
+		switch tag := rec[1]; {
+		case tag == 3 && log:
+			key := pairKey{stream: uint32(binary.LittleEndian.Uint16(rec[12:]) % 2048), id: uint32(binary.LittleEndian.Uint16(rec[14:])), context: noContext}
+			switch binary.LittleEndian.Uint16(rec[10:]) {
+			case tsRunning:
+				d.begin(key, u64at(rec, 16), uint8(min(binary.LittleEndian.Uint16(rec[8:]), 255)), 0)
+			case tsComplete:
+				d.finish(key, u64at(rec, 16))
+			}
+			return
+		case size < 40:
+			d.skipped++
+			return
+		}
 		switch rec[1] {
 		case 14:
 			f := flip{count: binary.LittleEndian.Uint64(rec[8:]), stream: uint32(binary.LittleEndian.Uint16(rec[16:])), number: binary.LittleEndian.Uint16(rec[18:]), id: uint32(binary.LittleEndian.Uint16(rec[22:]))}
@@ -38,7 +74,7 @@ func (d *deviceData) readTrack(ctx context.Context) error {
 			d.skipped++
 		}
 	})
-	d.count("ts_track.data", n, left)
+	d.count(kind, n, left)
 	return err
 }
 
