@@ -35,7 +35,7 @@ type benchOptions struct {
 func newBenchCmd(a *app) *cobra.Command {
 	o := &benchOptions{app: a}
 	c := &cobra.Command{
-		Use:   "bench [streams|events|launch|memory|copy|graph|loop|collective|ipc|all]... | model FILE...",
+		Use:   "bench [streams|events|launch|memory|copy|graph|loop|collective|ipc|capture|all]... | model FILE...",
 		Short: "Measure what the runtime's calls cost on this machine",
 		Long: `Measures the wall time of the runtime's calls (ns/op, allocs/op, B/op) and, beside it, the simulated time of the same
 calls. What a call is measured by runs in the same rounds: a buffered Go channel send, a queue under a mutex, a plain copy.

@@ -102,6 +102,13 @@ func (o *traceInput) shown(paths []string, t *trace.Trace, damage error, show fu
 	return damage
 }
 
+// sayLost says that sums are of less than what ran.
+func (s *streams) sayLost(name string, t *trace.Trace) {
+	if n := t.Meta.Lost; n > 0 {
+		fmt.Fprintf(s.err, "note: %s: %d records were lost when it was recorded: counts and sums are too small\n", name, n)
+	}
+}
+
 // sums are what a command wants to know of a trace that is no longer than one look at each row.
 type sums interface {
 	npt.Skimmer

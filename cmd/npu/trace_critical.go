@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,6 +51,7 @@ func runTraceCritical(ctx context.Context, o *traceCriticalOptions) error {
 		o.limit = 20
 	}
 	return o.read(ctx, o.files, func(t *trace.Trace) error {
+		o.sayLost(strings.Join(o.files, ", "), t)
 		p := critical.Find(t)
 		if o.json {
 			if o.limit > 0 {

@@ -49,6 +49,8 @@ func runTraceDiff(ctx context.Context, o *traceDiffOptions) error {
 	}
 	return sum(ctx, &o.traceInput, []string{o.a}, diff.NewSums, func(a *trace.Trace, x diff.Sums) error {
 		return sum(ctx, &o.traceInput, []string{o.b}, diff.NewSums, func(b *trace.Trace, y diff.Sums) error {
+			o.sayLost(o.a, a)
+			o.sayLost(o.b, b)
 			d := diff.Of(a, b, x, y)
 			if o.limit > 0 {
 				d.OpTypes, d.Ops = d.OpTypes[:min(o.limit, len(d.OpTypes))], d.Ops[:min(o.limit, len(d.Ops))]

@@ -65,6 +65,7 @@ func runTraceStats(ctx context.Context, o *traceStatsOptions) error {
 		o.limit = 20
 	}
 	return sum(ctx, &o.traceInput, o.files, stats.NewCollector, func(t *trace.Trace, c *stats.Collector) error {
+		o.sayLost(strings.Join(o.files, ", "), t)
 		st := c.Stats(t)
 		if o.json {
 			if o.limit > 0 {

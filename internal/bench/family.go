@@ -25,6 +25,7 @@ func Families() []Family {
 		{"loop", loopSpecs()},
 		{"collective", collectiveSpecs()},
 		{"ipc", ipcSpecs()},
+		{"capture", captureSpecs()},
 	}
 }
 

@@ -14,7 +14,7 @@ func graphSpecs() []Spec {
 	return []Spec{
 		{Name: "Graph/replay-node", About: "a kernel of a sunk graph of 1,000: one execution and the synchronise behind it", Rate: "nodes_per_s", Goal: Goal{Partner: eagerNode, MaxRatio: 0.2}, open: with(nil, replay)},
 		{Name: "Graph/stepped-node", About: "the same with every task taken by itself, as where something else runs too", Rate: "nodes_per_s", Goal: Goal{Partner: eagerNode, MaxRatio: 0.8}, open: with(stepped, replay)},
-		{Name: "Graph/recorded-node", About: "the first again, with a record of each task", Rate: "nodes_per_s", open: with(recorded, replay)},
+		{Name: "Graph/recorded-node", About: "the first again, with a record of each task", Rate: "nodes_per_s", open: traced(replay)},
 		{Name: "Graph/submit", About: "submission of an execution of such a graph, all its nodes together", Goal: Goal{MaxNs: 2000}, open: with(nil, executeOnly)},
 		{Name: eagerNode, About: "one of 1,000 launches and the synchronise behind them", Rate: "nodes_per_s", open: with(nil, eager)},
 	}

@@ -112,20 +112,35 @@ func plain(set func() func(m *meter) error) func(o *Options) (*probe, error) {
 	return func(*Options) (*probe, error) { return &probe{burst: set()}, nil }
 }
 
-// recordRows is after how many rows a recorder is given up for a new one, so that long runs do not fill the memory.
-const recordRows = 1 << 16
+// recordRows is after how many operations a traced benchmark begins a new run, so that long ones do not fill the memory.
+const recordRows = 1 << 18
 
-// recorded makes the runtime keep records, as a traced run does.
-func recorded(c *runtime.Config) {
-	inner, n := trace.NewRecorder(), 0
-	c.Recorder = trace.NewRecorder()
-	c.Recorder.Limit(1)
-	c.Recorder.Tap(func(rows []trace.Task) {
-		if n += len(rows); n > recordRows {
-			inner, n = trace.NewRecorder(), 0
+// traced makes a probe of a rig that keeps records as a traced run does, columns included. It is opened anew off the clock.
+func traced(set func(r *rig) (func(m *meter) error, error)) func(o *Options) (*probe, error) {
+	return func(o *Options) (*probe, error) {
+		open := with(func(c *runtime.Config) { c.Recorder = trace.NewRecorder() }, set)
+		now, err := open(o)
+		if err != nil {
+			return nil, err
 		}
-		inner.Tasks(rows)
-	})
+		n := 0
+		burst := func(m *meter) error {
+			if n > recordRows {
+				if err := now.close(); err != nil {
+					return err
+				}
+				if now, err = open(o); err != nil {
+					now = &probe{close: func() error { return nil }}
+					return err
+				}
+				n = 0
+			}
+			err := now.burst(m)
+			n += m.ops
+			return err
+		}
+		return &probe{burst, func() error { return now.close() }}, nil
+	}
 }
 
 // rawRig is a machine without the runtime above it.

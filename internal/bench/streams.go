@@ -160,7 +160,7 @@ func lockStep(r *rig) (func(m *meter) error, error) {
 
 // scheduler times the drain of n streams that hold a burst each, as many as fit at least 8000 tasks together.
 func scheduler(n int) func(o *Options) (*probe, error) {
-	return with(recorded, func(r *rig) (func(m *meter) error, error) {
+	return traced(func(r *rig) (func(m *meter) error, error) {
 		s, err := r.streams(n)
 		each := min(burst, max(100, 8*burst/n))
 		drain := func() error { return r.sync(s...) }

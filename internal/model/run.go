@@ -119,6 +119,9 @@ func RunRanks(ctx context.Context, models []*Model, o RunOptions) (res *Result, 
 			res.Between = ns
 		}
 		res.Trace = rec.Finish()
+		if o.Trace || o.PMU != nil {
+			res.Warnings = append(res.Warnings, missing(res.Trace)...)
+		}
 		if o.PMU != nil {
 			res.Trace.Source.AddSheet(o.PMU.Sheet(res.Trace, rt.Counted()))
 			if n := o.PMU.Note(); n != "" {
@@ -144,6 +147,14 @@ func RunRanks(ctx context.Context, models []*Model, o RunOptions) (res *Result, 
 		}
 	}
 	return res, execute(ctx, th, models, o, res, sum)
+}
+
+// missing says that a trace is not whole.
+func missing(t *trace.Trace) []string {
+	if t.Meta.Lost == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d tasks and calls are missing in the trace: they came faster than they could be kept", t.Meta.Lost)}
 }
 
 func execute(ctx context.Context, th *runtime.Thread, models []*Model, o RunOptions, res *Result, sum *summary) error {

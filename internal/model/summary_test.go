@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"npu/internal/trace"
@@ -58,5 +59,14 @@ func TestRun_loops(t *testing.T) {
 		if (rep.BetweenNs == nil) != (r.Between < 0) || (rep.BetweenNs == nil) != (rep.BetweenWhy != "") || !r.Ended {
 			t.Errorf("report says %v (%s)", rep.BetweenNs, rep.BetweenWhy)
 		}
+	}
+}
+
+func TestMissing(t *testing.T) {
+	if got := missing(&trace.Trace{}); got != nil {
+		t.Errorf("%q", got)
+	}
+	if got := missing(&trace.Trace{Meta: trace.Meta{Lost: 7}}); len(got) != 1 || !strings.HasPrefix(got[0], "7 tasks and calls are missing") {
+		t.Errorf("%q", got)
 	}
 }

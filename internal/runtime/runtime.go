@@ -82,7 +82,7 @@ func Open(c Config) (*Runtime, error) {
 	rt := &Runtime{cfg: c, spans: c.Spans && c.Recorder != nil, strings: c.Recorder}
 	sc := sim.Config{Chips: chips, Policy: c.Policy, TimingOnly: c.TimingOnly, Stepped: c.Stepped, LoopTurns: c.LoopTurns, AllLoops: c.AllLoops, Foreground: c.Foreground, MemoryBytes: c.MemoryBytes, Pace: c.Pace}
 	if rt.strings != nil {
-		rt.watched = &watched{rec: rt.strings}
+		rt.watched = &watched{rec: rt.strings, drain: trace.NewDrain(rt.strings)}
 		sc.Recorder = rt.watched
 	} else {
 		rt.strings = trace.NewRecorder() // a place for names in messages

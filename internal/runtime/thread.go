@@ -173,16 +173,11 @@ func (th *Thread) flushSpans() {
 	if len(th.spans) == 0 {
 		return
 	}
-	rows := make([]trace.Span, len(th.spans))
 	_ = th.port.Call(func() { // a deadlock has been reported where it was met
-		for i, s := range th.spans {
-			rows[i] = s.Span
-			rows[i].Name = th.rt.strings.Intern(s.name)
-		}
-		th.rt.strings.Spans(rows)
+		th.rt.watched.spans(th.spans)
 		if th.rt.watched.wanted() { // who looks sees what the calls did as soon as the calls
 			th.rt.machine.Flush()
-			th.rt.watched.spans(rows)
+			th.rt.watched.flush()
 		}
 	})
 	th.spans = th.spans[:0]

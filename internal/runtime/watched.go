@@ -9,9 +9,11 @@ import (
 // watched is the recorder of a run with the file in which another process follows it (npu trace view --pid). It is the
 // driver's; a nil one is of a run without a recorder.
 type watched struct {
-	rec *trace.Recorder
-	out *live.Writer // nil: nobody can look
-	mem []byte
+	rec   *trace.Recorder
+	drain *trace.Drain // into rec
+	out   *live.Writer // nil: nobody can look
+	mem   []byte
+	calls []trace.Span // that fill a block of the drain
 
 	subs map[uint32]*Subscription // by the model's number in rows
 }
@@ -28,33 +30,48 @@ func (w *watched) begin(mem []byte) {
 // wanted says whether somebody looks. It may be called by any thread.
 func (w *watched) wanted() bool { return w != nil && w.out.Wanted() }
 
-// Tasks records rows, and shows them to who looks.
-func (w *watched) Tasks(rows []trace.Task) {
-	w.rec.Tasks(rows)
+// Swap records rows, shows them to who looks, and gives an empty block for theirs.
+func (w *watched) Swap(rows []trace.Task) (empty []trace.Task) {
 	if len(w.subs) > 0 {
 		w.tell(rows)
 	}
 	if w.out.Wanted() {
 		w.out.Tasks(rows, w.rec.StringTable())
 	}
+	return w.drain.Tasks(rows)
 }
 
-// Spans is as Tasks for a machine that records calls itself.
-func (w *watched) Spans(rows []trace.Span) {
-	w.rec.Spans(rows)
-	w.spans(rows)
-}
-
-// spans shows calls that were recorded.
-func (w *watched) spans(rows []trace.Span) {
-	if w.wanted() {
-		w.out.Spans(rows, w.rec.StringTable())
+// spans records host calls of a thread. Names of constants repeat: most need no look into the table.
+func (w *watched) spans(rows []hostSpan) {
+	name, id := "", trace.StringID(0)
+	for i := range rows {
+		if len(w.calls) == cap(w.calls) {
+			w.flush()
+		}
+		if x := &rows[i]; x.name != name {
+			name, id = x.name, w.rec.Intern(x.name)
+		}
+		w.calls = append(w.calls, rows[i].Span)
+		w.calls[len(w.calls)-1].Name = id
 	}
+}
+
+// flush records the calls that were collected, and shows them to who looks.
+func (w *watched) flush() {
+	if len(w.calls) > 0 && w.out.Wanted() {
+		w.out.Spans(w.calls, w.rec.StringTable())
+	}
+	w.calls = w.drain.Spans(w.calls)
 }
 
 // end says that the run is over. Nothing is recorded after it.
 func (w *watched) end() {
-	if w == nil || w.out == nil {
+	if w == nil {
+		return
+	}
+	w.flush()
+	w.drain.Close()
+	if w.out == nil {
 		return
 	}
 	w.out.End()

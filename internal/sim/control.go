@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"fmt"
-
-	"npu/internal/trace"
-)
+import "fmt"
 
 // Instance is a sunk program on a device: queues whose descriptors were written once and are executed by one
 // ModelExecute each time. Ring heads, notifies, bindings and the base of the argument blocks are the instance's own; the
@@ -347,73 +343,4 @@ func (q *Queue) external(d *Desc) Binding {
 		return b[d[6]]
 	}
 	return Binding{}
-}
-
-// record writes the trace row of q's head descriptor.
-func (m *Machine) record(q *Queue, end int64) {
-	if m.cfg.Recorder == nil {
-		return
-	}
-	if len(m.rows) == cap(m.rows) {
-		m.flush()
-	}
-	m.rows = m.rows[:len(m.rows)+1]
-	d := q.desc()
-	r := &m.rows[len(m.rows)-1]
-	*r = trace.Task{
-		Submit: d.arrival(), Ready: q.startT, Start: q.startT, End: end,
-		Name: d.name(), Stream: q.name, Task: uint32(q.flip)<<16 | uint32(q.taskID),
-		Blocks: q.blocks, Code: q.code,
-		Device: uint16(q.dev.id), Thread: d.thread(), Kind: d.kind(), Dir: d.dir(),
-	}
-	if in := q.instance; in != nil {
-		r.Submit, r.Model, r.Iter, r.Task = in.startT, in.id+1, in.iter, uint32(q.cur)
-	}
-	if f := q.fn; f != nil {
-		r.Op, r.Bytes, r.Acct = f.Op, f.Bytes, f.Account
-		if r.Name == 0 {
-			r.Name = f.Name
-		}
-	}
-	if !d.kind().Kernel() {
-		r.Op = trace.StringID(d.blocks())
-	}
-	switch {
-	case q.blocks > 0:
-		r.Engine = trace.Engine(q.engine)
-		r.Ready = q.readyT
-	case q.waited:
-		r.Ready = q.readyT
-	}
-	if d.kind() == trace.HostFunc {
-		r.Engine = trace.EngineHost
-	}
-	switch d.kind() {
-	case trace.EventRecord, trace.EventWait:
-		r.Event, r.Gen = uint32(d[5])+1, uint32(d[6])
-		if q.instance != nil {
-			if b := q.external(d); b.Event != nil {
-				r.Event, r.Gen = b.Event.id+1, uint32(b.Gen)
-			}
-		}
-	case trace.EventReset:
-		r.Event = uint32(d[5]) + 1
-	case trace.NotifyRecord, trace.NotifyWait:
-		r.Event = uint32(d[5]) + 1
-	case trace.Memcpy, trace.Memset, trace.Reduce, trace.CacheOp:
-		r.Bytes = int64(d[7])
-	case trace.ModelExecute:
-		r.Model = uint32(d[5]) + 1
-		if in := m.instances[d[5]]; in != nil {
-			r.Iter = in.iter
-		}
-	}
-}
-
-// flush hands the rows to the sink.
-func (m *Machine) flush() {
-	if len(m.rows) > 0 && m.cfg.Recorder != nil {
-		m.cfg.Recorder.Tasks(m.rows)
-		m.rows = m.rows[:0]
-	}
 }

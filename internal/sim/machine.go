@@ -38,8 +38,8 @@ type Config struct {
 	LoopTurns int
 	// AllLoops bounds jumps back and streams of a model that are started again in the same way.
 	AllLoops bool
-	// Recorder takes a row for each finished task; nil records nothing.
-	Recorder trace.Sink
+	// Recorder takes blocks of rows, one for each finished task; nil records nothing.
+	Recorder trace.Swapper
 	// MemoryBytes limits the memory of each device; 0 takes the chip's.
 	MemoryBytes int64
 	// Foreground has only threads that wait drive, also where kernels compute for long.
@@ -141,7 +141,7 @@ func NewMachine(c Config) (*Machine, error) {
 	if c.LoopTurns == 0 {
 		c.LoopTurns = 1 << 22
 	}
-	m := &Machine{cfg: c, rows: make([]trace.Task, 0, 1024)}
+	m := &Machine{cfg: c, rows: make([]trace.Task, 0, trace.BlockRows)}
 	if c.Pace {
 		m.live.pace = time.Now()
 	}

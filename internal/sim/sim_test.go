@@ -18,8 +18,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rows is a sink that keeps everything, in a canonical order when asked.
 type rows struct{ tasks []trace.Task }
 
-func (r *rows) Tasks(t []trace.Task) { r.tasks = append(r.tasks, t...) }
-func (r *rows) Spans([]trace.Span)   {}
+func (r *rows) Swap(t []trace.Task) []trace.Task {
+	r.tasks = append(r.tasks, t...)
+	return t[:0]
+}
 
 func testChip() *soc.Chip {
 	return &soc.Chip{Name: "test", AICores: 20, CubeCores: 20, VectorCores: 40, AICPUs: 6, MemoryBytes: 64 << 20, Limits: soc.Limits{DMAEngines: 3}}
@@ -493,5 +495,4 @@ func BenchmarkSubmit(b *testing.B) {
 
 type discard struct{}
 
-func (discard) Tasks([]trace.Task) {}
-func (discard) Spans([]trace.Span) {}
+func (discard) Swap(t []trace.Task) []trace.Task { return t[:0] }

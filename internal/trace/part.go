@@ -104,6 +104,7 @@ func (r *Recorder) TakePart(p *Part) {
 		to[i].take(from[i])
 	}
 	r.tasks.n += p.tasks.n
+	r.taken += p.tasks.n
 	r.parts = true
 }
 
@@ -121,5 +122,6 @@ func (r *Recorder) TakeSpans(rows []Span) {
 	if len(rows) > 0 {
 		r.spans.chunks = append(r.spans.chunks, (*[chunkRows]Span)(rows[:chunkRows]))
 		r.spans.n += len(rows)
+		r.called += len(rows)
 	}
 }

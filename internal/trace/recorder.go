@@ -8,6 +8,8 @@ type Recorder struct {
 	tasks    Tasks
 	spans    Rows[Span]
 	counters Rows[Counter]
+	taken    int // tasks that were kept
+	called   int // host calls that were kept
 	limit    int // rows of each table that are kept; 0 for all
 	lost     int64
 	tap      func(rows []Task)
@@ -35,15 +37,20 @@ func (r *Recorder) Tasks(rows []Task) {
 	if r.tap != nil {
 		r.tap(rows)
 	}
-	if rows = rows[:r.room(r.tasks.n, len(rows))]; r.parts && len(rows) > 0 {
+	if rows = rows[:r.room(r.taken, len(rows))]; r.parts && len(rows) > 0 {
 		r.parts = false
 		r.tasks.reopen()
 	}
+	r.taken += len(rows)
 	r.tasks.append(rows)
 }
 
 // Spans appends host calls.
-func (r *Recorder) Spans(rows []Span) { r.spans.append(rows[:r.room(r.spans.n, len(rows))]) }
+func (r *Recorder) Spans(rows []Span) {
+	rows = rows[:r.room(r.called, len(rows))]
+	r.called += len(rows)
+	r.spans.append(rows)
+}
 
 // Limit keeps at most so many tasks and as many host calls, so that a long run does not fill the memory. Those that come
 // later are dropped and counted in Meta.Lost. 0 keeps all.

@@ -161,3 +161,9 @@ type Sink interface {
 	Tasks(rows []Task)
 	Spans(rows []Span)
 }
+
+// Swapper takes rows as a Sink does, but keeps the block in which they stand and gives an empty one for it, so that nothing is
+// copied: see Drain.
+type Swapper interface {
+	Swap(rows []Task) (empty []Task)
+}

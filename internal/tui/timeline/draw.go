@@ -104,6 +104,9 @@ func (m *model) drawHead(a cell.Area) {
 	case says != "":
 		right = says
 	}
+	if n := m.d.T.Meta.Lost; n > 0 {
+		right = fmt.Sprintf("! %d records lost, %s", n, right)
+	}
 	if m.d.plain != nil {
 		right = "aligned, " + right
 	}
