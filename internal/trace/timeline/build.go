@@ -58,13 +58,16 @@ type builder struct {
 	}
 }
 
-// call is a call with a connection id, and the task that it submitted.
+// call is a call with a connection id, and the task that it submitted. There may be as many as tasks.
 type call struct {
-	start, end   int64
+	start        int64
+	length       uint32 // longest: the table has its end
+	stream, task uint32
 	thread       uint16
 	linked       bool
-	stream, task uint32
 }
+
+const longest = math.MaxUint32
 
 // opened is the begin of a slice whose end comes as an event of its own.
 type opened struct {
@@ -290,7 +293,7 @@ func (b *builder) slice(t *track, e *event, start, end int64) {
 func (b *builder) span(t *track, s trace.Span, connection int64) {
 	s.Thread, s.Device, s.Task = t.thread, t.process.device, trace.NoTask
 	if connection > 0 {
-		if b.calls.add(connection, call{start: s.Start, end: s.End, thread: s.Thread}) {
+		if b.calls.add(connection, call{start: s.Start, thread: s.Thread}, s.End) {
 			s.Stream, s.Task, s.Code = uint32(connection), uint32(connection>>32), unlinked
 		}
 	}

@@ -5,6 +5,7 @@ package timeline
 type callTable struct {
 	chunks []*[callChunk]call // growing copies nothing
 	n      int
+	long   map[*call]int64 // ends of those that last longer than a call can say
 	pages  map[uint64]*callPage
 	recent [16]struct {
 		number uint64
@@ -20,7 +21,9 @@ const (
 // callPage is places in calls plus one; 0 for ids without a call.
 type callPage [1 << callPageBits]int32
 
-func newCallTable() *callTable { return &callTable{pages: map[uint64]*callPage{}} }
+func newCallTable() *callTable {
+	return &callTable{pages: map[uint64]*callPage{}, long: map[*call]int64{}}
+}
 
 // place is where the number of the call of id stands; nil when grow is false and there is no page.
 func (t *callTable) place(id int64, grow bool) *int32 {
@@ -49,8 +52,16 @@ func (t *callTable) find(id int64) *call {
 	return t.at(*at - 1)
 }
 
+// end is when a call ended.
+func (t *callTable) end(c *call) int64 {
+	if c.length == longest {
+		return t.long[c]
+	}
+	return c.start + int64(c.length)
+}
+
 // add adds the call of id; it is false when there is one already.
-func (t *callTable) add(id int64, c call) bool {
+func (t *callTable) add(id int64, c call, end int64) bool {
 	at := t.place(id, true)
 	if *at != 0 {
 		return false
@@ -58,7 +69,11 @@ func (t *callTable) add(id int64, c call) bool {
 	if t.n%callChunk == 0 {
 		t.chunks = append(t.chunks, new([callChunk]call))
 	}
-	*t.at(int32(t.n)) = c
+	c.length = uint32(min(end-c.start, longest))
+	kept := t.at(int32(t.n))
+	if *kept = c; c.length == longest {
+		t.long[kept] = end
+	}
 	t.n++
 	*at = int32(t.n)
 	return true

@@ -208,7 +208,7 @@ func (b *builder) link() {
 		if k.Event, k.Gen = 0, 0; c == nil || c.start > k.Start {
 			return
 		}
-		k.Submit, k.Thread = min(c.end, k.Start), c.thread
+		k.Submit, k.Thread = min(b.calls.end(c), k.Start), c.thread
 		k.Flags &^= trace.FlagNoSubmit
 		if !c.linked {
 			c.linked, c.stream, c.task = true, k.Stream, k.Task

@@ -11,7 +11,7 @@ import (
 const maxEvent = 16 << 20
 
 // scanner finds the events of a file: the objects in the outermost array, or in the array traceEvents of the outermost
-// object. It forgives what exporters and crashes leave: trailing commas, a missing end, control characters in strings.
+// object, or one after the other in no array. It forgives what exporters and crashes leave: trailing commas, a missing end, control characters in strings.
 type scanner struct {
 	in     io.Reader
 	b      []byte // read and not yet used: b[at:end]
@@ -283,6 +283,11 @@ func (s *scanner) enter() error {
 		return nil
 	case c != '{':
 		return fmt.Errorf("no JSON array or object, but %q", string(rune(c)))
+	}
+	var e event
+	if e.parse(s.b[s.at:s.end]) > 0 && len(e.ph) == 1 { // an event a line, in no array
+		s.inside = true
+		return nil
 	}
 	s.at++
 	for {

@@ -38,6 +38,7 @@ func TestRead_forgives(t *testing.T) {
 		"no end, comma":      {"[" + a + "," + b + ",", both},
 		"object":             {`{"x":{"traceEvents":[1]},"traceEvents":[` + a + "," + b + `],"more":[{}]}`, both},
 		"object, no end":     {`{"displayTimeUnit":"ns","traceEvents":[` + a + "," + b, both},
+		"an event a line":    {a + "\n" + b + "\n", both},
 		"byte order mark":    {"\ufeff[" + a + "," + b + "]", both},
 		"junk between":       {"[null, 3, " + a + `, "text", [1,[2]], ` + b + "]", both},
 		"duplicate keys":     {`[{"ph":"B","ph":"X","name":"a","pid":1,"tid":2,"ts":1.5,"dur":2}]`, "[a 1500-3500]"},
@@ -125,6 +126,18 @@ func TestRead_msprof(t *testing.T) {
 	want := []trace.Step{{Name: "Iteration 3", Type: "iteration", Total: 40000}, {Name: "overlap analysis", Type: "device", Index: "4", Computing: 4000, Free: 1000}}
 	if !slices.Equal(tr.Source.Steps, want) || tr.Source.Format != "msprof JSON" || tr.Threads[0].Name != "CANN tid 88" {
 		t.Errorf("%+v, %v", tr.Source, tr.Threads)
+	}
+}
+
+// A call that lasts for minutes submits its task when it ends, as others do.
+func TestRead_longCalls(t *testing.T) {
+	for _, length := range []int64{3, 4_294_967, 4_294_968, 300_000_000} { // microseconds
+		text := fmt.Sprintf(`[{"ph":"M","name":"process_name","pid":5,"args":{"name":"Ascend Hardware"}},{"ph":"X","name":"launch","pid":1,"tid":1,"ts":1,"dur":%d,"args":{"connection_id":7}},
+			{"ph":"X","name":"k","pid":5,"tid":3,"ts":%d,"dur":4,"args":{"Task Type":"AI_CORE","Task Id":9,"connection_id":7}}]`, length, length+10)
+		tr, err := readText(text)
+		if err != nil || tr.Tasks.Len() != 1 || tr.Tasks.At(0).Submit != (length+1)*1000 {
+			t.Errorf("%d: %v, %+v", length, err, tr.Tasks.At(0))
+		}
 	}
 }
 
