@@ -94,7 +94,7 @@ func (l *cell) direction(x *Exec, d int) {
 			case "GRU":
 				l.gru(x, d, in, gb, hb)
 			default:
-				add(gb, in)
+				addVec(gb, gb, in)
 				l.act(d, 0, gb)
 				copy(hb, gb)
 			}
@@ -170,7 +170,7 @@ func (l *cell) storeState(x *Exec, d, output int, state []float32) {
 // lstm is one step of one sequence; gates are in the order i, o, f, c.
 func (l *cell) lstm(x *Exec, d int, in, g, h, c []float32) {
 	n := l.hidden
-	add(g, in)
+	addVec(g, g, in)
 	gi, gate, gf, gc := g[:n], g[n:2*n], g[2*n:3*n], g[3*n:4*n]
 	var peep vec
 	tmp := l.floats(x, l.tmp+4*d*l.wide(), n)
@@ -188,18 +188,16 @@ func (l *cell) lstm(x *Exec, d int, in, g, h, c []float32) {
 	} else {
 		l.act(d, 0, gf)
 	}
-	for i := range c {
-		c[i] = gf[i]*c[i] + gi[i]*gc[i]
-	}
+	mulVec(c, c, gf)
+	mulVec(gi, gi, gc)
+	addVec(c, c, gi)
 	if l.present[rnnP] {
 		l.peephole(gate, c, peep, (3*d+1)*n, tmp)
 	}
 	l.act(d, 0, gate)
 	copy(h, c)
 	l.act(d, 2, h)
-	for i := range h {
-		h[i] *= gate[i]
-	}
+	mulVec(h, h, gate)
 }
 
 func (l *cell) peephole(g, c []float32, p vec, off int, tmp []float32) {
@@ -220,11 +218,9 @@ func (l *cell) resetStep(x *Exec, d, s int, backward bool, projected, gates, h [
 			continue
 		}
 		r := gates[b*wide+n:][:n]
-		add(r, projected[l.row(t, b)*wide+n:][:n])
+		addVec(r, r, projected[l.row(t, b)*wide+n:][:n])
 		l.act(d, 0, r)
-		for i, v := range r {
-			rh[b*n+i] = v * h[b*n+i]
-		}
+		mulVec(rh[b*n:][:n], r, h[b*n:])
 	}
 	g := l.reset[d]
 	g.part(x, 0, 0, g.blocks)
@@ -234,21 +230,23 @@ func (l *cell) resetStep(x *Exec, d, s int, backward bool, projected, gates, h [
 func (l *cell) gru(x *Exec, d int, in, g, h []float32) {
 	n := l.hidden
 	z, r, c := g[:n], g[n:2*n], g[2*n:3*n]
-	add(z, in[:n])
+	addVec(z, z, in[:n])
 	l.act(d, 0, z)
 	if l.linearBeforeReset {
-		add(r, in[n:2*n])
+		addVec(r, r, in[n:2*n])
 		l.act(d, 0, r)
 		bias := l.floats(x, l.bias, l.dirs*(l.wide()+n))[d*(l.wide()+n)+l.wide():][:n]
-		for i := range c {
-			c[i] = r[i] * (c[i] + bias[i])
-		}
+		addVec(c, c, bias)
+		mulVec(c, c, r)
 	}
-	add(c, in[2*n:3*n])
+	addVec(c, c, in[2*n:3*n])
 	l.act(d, 1, c)
-	for i := range h {
-		h[i] = (1-z[i])*c[i] + z[i]*h[i]
+	mulVec(h, h, z)
+	for i, v := range z {
+		z[i] = 1 - v
 	}
+	mulVec(c, c, z)
+	addVec(h, c, h)
 }
 
 // act applies activation number i of direction d, after the clip.
@@ -260,11 +258,4 @@ func (l *cell) act(d, i int, v []float32) {
 	}
 	a := &l.acts[d][i]
 	a.f(v, a.alpha, a.beta)
-}
-
-func add(v, w []float32) {
-	w = w[:len(v)]
-	for i := range v {
-		v[i] += w[i]
-	}
 }
