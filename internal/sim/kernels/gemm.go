@@ -223,6 +223,11 @@ func (g *gemm) block(a, b *operand, c []float32, batch, m0, rows, n0, cols int) 
 			continue
 		}
 		for j := 0; j < cols; j += nr {
+			if g.mk.row != nil && rows == 1 && cols-j >= rowPanels*nr {
+				g.mk.row(depth, ap, bp[j/nr*step:], offsets, step, c[j:], k0 > 0)
+				j += (rowPanels - 1) * nr
+				continue
+			}
 			for i := 0; i < rows; i += mr {
 				g.mk.tile(min(mr, rows-i), min(nr, cols-j), depth, ap[i*lda:], lda, bp[j/nr*step:], offsets, step, c[i*g.ldc+j:], g.ldc, k0 > 0)
 			}
@@ -251,6 +256,14 @@ func (g *gemm) straightBlock(a, b *operand, fin *finisher, batch, m0, rows, n0, 
 			continue
 		}
 		for j := 0; j < cols; j += nr {
+			if g.mk.row != nil && rows == 1 && cols-j >= rowPanels*nr {
+				g.mk.row(depth, ap, bp[j/nr*step:], offsets, step, fin.dst.f[out+j:], k0 > 0)
+				if last {
+					fin.endRow(batch, m0, n0+j, out+j, rowPanels*nr)
+				}
+				j += (rowPanels - 1) * nr
+				continue
+			}
 			for i := 0; i < rows; i += mr {
 				at := out + i*g.fin.ldo + j
 				if last {

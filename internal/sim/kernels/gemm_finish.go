@@ -70,6 +70,23 @@ func (f *finisher) ending(batch, i, j, off int, add bool) ending {
 	return e
 }
 
+// endRow is the ending of n adjacent elements that are stored already.
+func (f *finisher) endRow(batch, i, j, off, n int) {
+	e, row := f.ending(batch, i, j, off, true), f.dst.f[off:][:n]
+	switch {
+	case e.bias != nil && e.across:
+		addVec(row, row, e.bias)
+	case e.bias != nil:
+		biasClamp(row, row, e.bias[0], inf(-1), inf(1))
+	}
+	if e.z != nil {
+		addVec(row, row, e.z)
+	}
+	if e.limits {
+		biasClamp(row, row, negativeZero(), e.lo, e.hi)
+	}
+}
+
 // block finishes rows × cols of c, whose rows lie ldc apart; (i0,j0) is its place in the matrix.
 func (f *finisher) block(c []float32, ldc, batch, i0, rows, j0, cols int, tmp []float32) {
 	if f.turned {

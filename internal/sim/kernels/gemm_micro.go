@@ -7,12 +7,17 @@ package kernels
 // The first rows (1..mr) rows and cols columns must be right; up to spill-1 more columns of B may be read, and of C may
 // hold anything. Other rows of C stay as they are.
 //
-// end, which only inSequence has, is tile with an ending; it writes no column of C beyond cols.
+// end, which only inSequence has, is tile with an ending; it writes no column of C beyond cols. row, as well, is tile for a
+// single row of rowPanels·nr columns.
 type micro struct {
 	mr, nr int
 	tile   func(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, step int, c []float32, ldc int, add bool)
 	end    func(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, step int, c []float32, ldc int, e ending)
+	row    func(k int, a, b []float32, offsets []int, step int, c []float32, add bool)
 }
+
+// rowPanels is how many times nr columns the row of a micro has.
+const rowPanels = 3
 
 // ending is what happens to a tile before it is stored: min(max(tile + C + bias + z, lo), hi), from left to right.
 type ending struct {

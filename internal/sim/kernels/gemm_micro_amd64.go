@@ -4,10 +4,10 @@ package kernels
 func fastMicros(o order) []micro {
 	var m []micro
 	if hasAVX512() {
-		m = append(m, wideMicro(o, 16, 8, fmaTile512, quadRow512, laneTile512))
+		m = append(m, wideMicro(o, 16, 8, fmaTile512, fmaRow512, quadRow512, laneTile512))
 	}
 	if hasAVX2() {
-		m = append(m, wideMicro(o, 8, 4, fmaTile256, quadRow256, laneTile256))
+		m = append(m, wideMicro(o, 8, 4, fmaTile256, fmaRow256, quadRow256, laneTile256))
 	}
 	return m
 }
@@ -17,6 +17,7 @@ type fmaFunc func(rows, vecs, k int, a *float32, lda int, b *float32, offsets *i
 
 // wideMicro is the kernel of an order with vectors of width elements.
 func wideMicro(o order, width, mr int, fma fmaFunc,
+	row func(k int, a, b *float32, offsets *int, step int, c *float32, add int),
 	quad func(vecs, k int, a, b *float32, offsets *int, c *float32, add int),
 	lane func(k int, a, b *float32, offsets *int, c *float32, add int)) micro {
 	switch o {
@@ -35,7 +36,7 @@ func wideMicro(o order, width, mr int, fma fmaFunc,
 	}
 	const vecs = 3
 	return micro{
-		mr: mr, nr: vecs * width,
+		mr: mr, nr: vecs * width, row: singleRow(row, rowPanels*vecs*width),
 		tile: func(rows, cols, k int, a []float32, lda int, b []float32, offsets []int, step int, c []float32, ldc int, add bool) {
 			if k > 0 {
 				fma(rows, ceilDiv(cols, width), k, &a[0], lda, &b[0], &offsets[0], step, &c[0], ldc, number(add), width, nil, 0, nil, 0, 0)

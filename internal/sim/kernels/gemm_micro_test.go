@@ -70,6 +70,32 @@ func TestMicro_paths(t *testing.T) {
 	}
 }
 
+// TestMicro_rows compares the bits of a single row with those of tiles.
+func TestMicro_rows(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 7))
+	for _, fast := range fastMicros(inSequence) {
+		if fast.row == nil {
+			continue
+		}
+		for _, k := range []int{1, 3, 4, 5, 64, 131} {
+			for _, add := range []bool{false, true} {
+				cols := rowPanels * fast.nr
+				a, b, want := hardNumbers(r, k), hardNumbers(r, cols*k), hardNumbers(r, cols)
+				at := make([]int, k)
+				for i := range at {
+					at[i] = i * fast.nr
+				}
+				got := append([]float32{}, want...)
+				fast.row(k, a, b, at, k*fast.nr, got, add)
+				fast.tile(1, cols, k, a, k, b, at, k*fast.nr, want, cols, add)
+				if i := sameBits(got, want); i >= 0 {
+					t.Errorf("row of %d, k %d, add %v: element %d is %x, want %x", cols, k, add, i, got[i], want[i])
+				}
+			}
+		}
+	}
+}
+
 // TestMicro_endings compares the bits of each machine path with the plain one, for every size of a tile and ending, and
 // that nothing is written beside the tile.
 func TestMicro_endings(t *testing.T) {

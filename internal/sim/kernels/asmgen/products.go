@@ -5,6 +5,7 @@ import "fmt"
 // products are the tiles of matrix products (gemm_micro.go says what they compute).
 func products(w *writer) {
 	fmaTile(w)
+	fmaRow(w)
 	quadRow(w)
 	laneTile(w)
 }
