@@ -72,7 +72,7 @@ func definitions(platform int) []definition {
 	data := func(name string, factor []float64, events ...uint16) {
 		add(definition{name + "_datas_kb", amount, events, factor})
 	}
-	if platform == 15 || platform == 16 {
+	if platform >= 15 {
 		add(pipe("vec", 0x501)...)
 		add(pipe("mac", 0x301)...)
 		add(pipe("scalar", 0x1)...)

@@ -65,7 +65,7 @@ func (f *finder) find(dir string, depth int) ([]part, error) {
 		return f.neverAnalysed(dir, entries, depth)
 	}
 	if msprof.Is(dir) {
-		read := func(ctx context.Context) (*trace.Trace, error) { return msprof.Read(ctx, dir) }
+		read := func(ctx context.Context) (*trace.Trace, error) { return rawOrExported(ctx, dir, entries) }
 		_, sides := sort(dir, entries)
 		return []part{{dir, dir, msprof.Size(dir), withSides(read, sides)}}, nil
 	}
@@ -73,6 +73,23 @@ func (f *finder) find(dir string, depth int) ([]part, error) {
 		return parts, nil
 	}
 	return f.below(dir, entries, depth)
+}
+
+// rawOrExported reads the raw data of dir. Where that holds no tasks, as in a copy without the device's folder, what the exporters
+// made of it is read instead.
+func rawOrExported(ctx context.Context, dir string, entries []entry) (*trace.Trace, error) {
+	t, err := msprof.Read(ctx, dir)
+	if ctx.Err() != nil || t != nil && t.Tasks.Len() > 0 {
+		return t, err
+	}
+	for _, p := range exported(dir, entries) {
+		if made, failed := p.read(ctx); made != nil && failed == nil && made.Tasks.Len() > 0 {
+			out := *made
+			out.Source.Notes = append(slices.Clip(out.Source.Notes), "the raw data beside it holds no tasks and was left out")
+			return &out, nil
+		}
+	}
+	return t, err
 }
 
 // below looks into the folders of dir.

@@ -369,3 +369,86 @@ func TestRead_figuresBySQL(t *testing.T) {
 		}
 	}
 }
+
+// Copies that lack something: what is there is read, and of what holds no tasks the exports beside it.
+func TestRead_partialCopies(t *testing.T) {
+	found, _ := filepath.Glob(filepath.Join(samples(t), "raw/ascend910b/matmul-ascendc-b1/PROF*"))
+	if len(found) != 1 {
+		t.Fatalf("found %v", found)
+	}
+	for _, tt := range []struct {
+		name   string
+		lose   string // a pattern
+		format string
+		tasks  int
+	}{
+		{"nothing", "none", "msprof raw", 68},
+		{"the host", "host", "msprof raw", 68},
+		{"the device", "device_0", "msprof database", 68},
+		{"the device and the database", "device_0 msprof_*.db", "msprof JSON", 68},
+		{"marks of the collector", "*/data/*.done */*.done */data/*.complete", "msprof raw", 68},
+		{"control files", "*/*.json* */*_info* */*.log*", "msprof raw", 68},
+		{"all raw data", "*/data", "msprof database", 68},
+	} {
+		dir := filepath.Join(t.TempDir(), filepath.Base(found[0]))
+		if err := os.CopyFS(dir, os.DirFS(found[0])); err != nil {
+			t.Fatal(err)
+		}
+		for _, pattern := range strings.Fields(tt.lose) {
+			gone, _ := filepath.Glob(filepath.Join(dir, pattern))
+			for _, path := range gone {
+				if err := os.RemoveAll(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		tr, err := File(context.Background(), dir)
+		if err != nil || tr.Source.Format != tt.format || tr.Tasks.Len() != tt.tasks {
+			t.Errorf("without %s: %v, %+v", tt.name, err, tr)
+		}
+	}
+}
+
+// The smallest sample, with each of its raw files cut at every 7th byte: nothing fails, and what comes out shrinks with what is there.
+func TestRead_cutAnywhere(t *testing.T) {
+	found, _ := filepath.Glob(filepath.Join(samples(t), "raw/ascend910b/matmul-ascendc-b1/PROF*"))
+	if len(found) != 1 {
+		t.Fatalf("found %v", found)
+	}
+	dir := filepath.Join(t.TempDir(), "PROF_1")
+	for _, part := range []string{"device_0", "host"} {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(found[0], part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*", "data", "*slice_?"))
+	control, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+	for _, path := range append(files, control...) {
+		whole, err := os.ReadFile(path)
+		if err != nil || len(whole) == 0 {
+			continue // a folder
+		}
+		step := 7
+		if testing.Short() || len(whole) > 1<<12 {
+			step = 7 * (1 + len(whole)/200)
+		}
+		if os.Getenv("NPU_EVERY_CUT") != "" {
+			step = 7
+		}
+		for n := 0; n < len(whole); n += step {
+			if err := os.WriteFile(path, whole[:n], 0o644); err != nil {
+				t.Fatal(err)
+			}
+			tr, err := msprof.Read(context.Background(), dir)
+			if err != nil {
+				t.Fatalf("%s cut at %d: %v", path, n, err)
+			}
+			if tr.Tasks.Len() > 68 {
+				t.Fatalf("%s cut at %d: %d tasks", path, n, tr.Tasks.Len())
+			}
+		}
+		if err := os.WriteFile(path, whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -107,7 +107,7 @@ func readJSON(dir string, v any, names ...string) error {
 	for _, name := range names {
 		b, err := readControl(filepath.Join(dir, name))
 		if err == nil {
-			if err = json.Unmarshal([]byte(b), v); err == nil {
+			if err = json.Unmarshal([]byte(strings.TrimPrefix(b, "\ufeff")), v); err == nil {
 				return nil
 			}
 			err = fmt.Errorf("%s: %w", name, err)

@@ -2,8 +2,11 @@ package msprof
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,6 +71,12 @@ func (d *deviceData) control(host *hostData) {
 	if err := readJSON(d.path, &d.info, numbered("info.json", n)...); err != nil {
 		d.missing("info.json: chip, cores and clock are not known (%v)", reason(err))
 	}
+	if d.info.Platform == "" {
+		d.info.Platform = host.info.Platform
+	}
+	if d.info.Platform == "" && d.shortRecords() {
+		d.info.Platform = "15"
+	}
 	d.platform = d.info.Platform.number()
 	if err := readJSON(d.path, &d.sample, append(numbered("sample.json", n), "../sample.json")...); err != nil {
 		d.sample = host.sample
@@ -121,6 +130,26 @@ func (d *deviceData) control(host *hostData) {
 	}
 }
 
+// shortRecords says whether the task log is one of records of 32 bytes, as those of generation 6.
+func (d *deviceData) shortRecords() bool {
+	list := d.kinds["stars_soc.data"]
+	if len(list) == 0 {
+		return false
+	}
+	f, err := os.Open(list[0].path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var b [4 * starsRecordV6]byte
+	n, _ := io.ReadFull(f, b[:])
+	short := n >= 2*starsRecordV6
+	for at := 2; at+2 <= n; at += starsRecordV6 {
+		short = short && binary.LittleEndian.Uint16(b[at:]) == magic
+	}
+	return short
+}
+
 // read reads all records of the device.
 func (d *deviceData) read(ctx context.Context, host *hostData) error {
 	d.pairs = newPairs()
@@ -161,6 +190,9 @@ func (d *deviceData) describe() {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(d.kinds)) {
 		d.holes(kind, d.missing)
+		if (kind == "stars_soc.data" || kind == "hwts.data") && d.about(kind, 1) == 0 {
+			d.missing("its tasks: %s is empty", kind)
+		}
 	}
 	for _, x := range []struct{ on, kind, what string }{
 		{d.sample.L2Cache, "l2_cache.data", "L2 cache counters"}, {d.sample.HBM, "hbm.data", "HBM bandwidth"}, {d.sample.NIC, "nic.data", "network cards"}, {d.sample.RoCE, "roce.data", "RoCE"},

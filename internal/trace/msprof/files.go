@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -26,11 +27,12 @@ type slice struct {
 type folder struct {
 	path  string
 	kinds map[string][]slice // by kind of data, in order
+	host  bool               // all records start with the magic of the host's
 }
 
 // openFolder lists the raw slices of path and of path/data.
 func openFolder(path string) (folder, error) {
-	f := folder{path, map[string][]slice{}}
+	f := folder{path: path, kinds: map[string][]slice{}}
 	for _, dir := range []string{path, filepath.Join(path, "data")} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -183,11 +185,16 @@ func (f *folder) records(ctx context.Context, kind string, size int, take func(r
 	list := f.kinds[kind]
 	for len(list) > 0 {
 		k := 1
-		for k < len(list) && list[k].stream == list[0].stream {
+		for k < len(list) && list[k].stream == list[0].stream && list[k].number == list[k-1].number+1 {
 			k++
 		}
 		in := &sliceReader{ctx: ctx, list: list[:k]}
 		r := bufio.NewReaderSize(in, 1<<18)
+		if at := len(f.kinds[kind]) - len(list); list[0].number > 0 && (at == 0 || list[0].number > 1+f.kinds[kind][at-1].number || list[0].stream != f.kinds[kind][at-1].stream) {
+			skip := f.resync(r, kind, size)
+			left += int64(skip)
+			r.Discard(skip)
+		}
 		for {
 			rec, err := r.Peek(size)
 			if err != nil {
@@ -206,6 +213,29 @@ func (f *folder) records(ctx context.Context, kind string, size int, take func(r
 		list = list[k:]
 	}
 	return n, left, nil
+}
+
+// resync is how many bytes there are before the first whole record of data whose beginning is lost. Slices are cut anywhere.
+func (f *folder) resync(r *bufio.Reader, kind string, size int) int {
+	at, word := 0, uint16(hostMagic)
+	switch {
+	case kind == "stars_soc.data" || kind == "stars_soc_profile.data" || kind == "stars_block.data" || kind == "ffts_profile.data" || kind == "hwts.data" || kind == "hwts.aiv_data":
+		at, word = 2, magic
+	case !f.host:
+		return 0
+	}
+	b, _ := r.Peek(8 * size)
+	best, most := 0, 0
+	for skip := range min(size, len(b)) {
+		n := 0
+		for i := skip + at; i+2 <= len(b) && binary.LittleEndian.Uint16(b[i:]) == word; i += size {
+			n++
+		}
+		if n > most {
+			best, most = skip, n
+		}
+	}
+	return best
 }
 
 // text is the content of a stream of text, up to limit bytes.

@@ -137,6 +137,8 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 			k.Flags |= trace.FlagPart
 			if part, e := m.words.Kind(partName(t.part)); part != trace.Other {
 				kind, engine = part, e
+			} else if t.part >= fusionPart {
+				what.word = partName(t.part)
 			}
 		}
 		if k.Kind, k.Engine = kind, engine; kind == trace.Other {

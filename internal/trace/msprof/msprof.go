@@ -234,7 +234,7 @@ func (h *hostData) open(ctx context.Context, dir string, missing func(format str
 	if h.folder, err = openFolder(dir); err != nil {
 		return 0, err
 	}
-	h.found, h.missing = true, missing
+	h.found, h.missing, h.host = true, missing, true
 	if err := readJSON(dir, &h.info, "info.json"); err != nil {
 		missing("host/info.json: the frequency of the host's counter (%v)", reason(err))
 	}

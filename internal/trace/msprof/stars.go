@@ -201,5 +201,5 @@ func (d *deviceData) chip() string {
 }
 
 func (d *deviceData) v6() bool {
-	return d.platform == 15 || d.platform == 16
+	return d.platform >= 15
 }
