@@ -1,47 +1,51 @@
 package chrome
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
-// pairs is all numbers of two digits.
-const pairs = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849" +
-	"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
-
-// tens is the powers of ten that 64 bits hold.
-var tens = [...]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19}
-
-// digits is how many digits v has.
-func digits(v uint64) int {
-	n := bits.Len64(v|1) * 1233 >> 12 // log10(2)
-	if v >= tens[n] {
-		n++
-	}
-	return n
+// eight is v, of at most eight digits, as a digit a byte, the first in the lowest. All are found at once: first two numbers of
+// four digits, then four of two, then eight of one, each with a multiplication instead of a division.
+func eight(v uint32) uint64 {
+	x := uint64(v/10000) | uint64(v%10000)<<32
+	q := x * 10486 >> 20 & 0x7f_0000_007f // by 100
+	x = q | (x-100*q)<<16
+	q = x * 103 >> 10 & 0x000f_000f_000f_000f // by 10
+	return q | (x-10*q)<<8
 }
 
-// appendUint writes v in digits, in place: most of a trace is numbers, and a number is most of them short.
+const (
+	zeros = 0x3030303030303030 // eight digits 0
+	most  = 1e8
+	pairs = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849" +
+		"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
+)
+
+// appendUint writes v in digits. Most of a trace is numbers, and most of those are short.
 func appendUint(b []byte, v uint64) []byte {
-	if v < 10 {
+	switch {
+	case v < 10:
 		return append(b, byte('0'+v))
+	case v < 100:
+		return append(b, pairs[2*v], pairs[2*v+1])
+	case v >= most:
+		b = appendUint(b, v/most)
+		return put(b, eight(uint32(v%most))|zeros, 8)
 	}
-	from, n := len(b), digits(v)
-	if cap(b)-from < n {
-		b = append(b, make([]byte, n)...)
+	x := eight(uint32(v))
+	leading := bits.TrailingZeros64(x|1<<56) / 8 // the last digit stays
+	return put(b, (x|zeros)>>(8*leading), 8-leading)
+}
+
+// put appends the lowest n bytes of x.
+func put(b []byte, x uint64, n int) []byte {
+	from := len(b)
+	if cap(b)-from < 8 {
+		b = append(b, 0, 0, 0, 0, 0, 0, 0, 0)
 	}
-	b = b[:from+n]
-	d := b[from:]
-	for v >= 100 {
-		q := v / 100
-		r := 2 * (v - q*100)
-		n -= 2
-		d[n], d[n+1] = pairs[r], pairs[r+1]
-		v = q
-	}
-	if v >= 10 {
-		d[0], d[1] = pairs[2*v], pairs[2*v+1]
-	} else {
-		d[0] = byte('0' + v)
-	}
-	return b
+	binary.LittleEndian.PutUint64(b[from:from+8], x)
+	return b[:from+n]
 }
 
 func appendInt(b []byte, v int64) []byte {
