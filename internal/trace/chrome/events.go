@@ -36,7 +36,12 @@ type form struct {
 	labels [64]label
 }
 
-func newForm(c *writer) *form { return &form{writer: c} }
+func newForm(c *writer) *form {
+	return &form{writer: c, b: make([]byte, 0, min(chunkRows, c.t.Tasks.Len())*rowBytes)}
+}
+
+// rowBytes is about what a task takes.
+const rowBytes = 640
 
 // label is the text that tasks of one name, operator type and kind have in common: made once while they follow each other.
 type label struct {
