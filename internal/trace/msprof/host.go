@@ -35,6 +35,7 @@ type hostData struct {
 	tensors []tensors
 	ranges  []userRange
 	notes   []string
+	groups  []groupOf
 }
 
 // copied is what the host says of a copy.
@@ -104,7 +105,7 @@ func (h *hostData) read(ctx context.Context) error {
 	if h.dict, err = readDictionaries(ctx, &h.folder, &h.bad); err != nil {
 		return err
 	}
-	for _, read := range []func(context.Context) error{h.readCalls, h.readTracks, h.readNodes, h.readCopies, h.readTensors, h.readRanges} {
+	for _, read := range []func(context.Context) error{h.readCalls, h.readTracks, h.readNodes, h.readCopies, h.readTensors, h.readRanges, h.readGroups} {
 		if err := read(ctx); err != nil {
 			return err
 		}
@@ -242,6 +243,15 @@ type links struct {
 	caller   []int32 // the call that submitted it: the innermost that holds its stamp
 	launch   []int32 // the node launch around it
 	operator []int32 // the node that this launch announced
+	comm     []int32 // the call of the level of communication around it
+}
+
+// setComm keeps the call of the level of communication; most collections have none.
+func (l *links) setComm(row, call int32) {
+	if l.comm == nil {
+		l.comm = slices.Repeat([]int32{-1}, len(l.caller))
+	}
+	l.comm[row] = call
 }
 
 // of is the row of a link; -1 for none.
@@ -258,7 +268,7 @@ func (h *hostData) links() links {
 		return links{}
 	}
 	n := len(h.tracks)
-	l := links{make([]int32, n), make([]int32, n), make([]int32, n)}
+	l := links{make([]int32, n), make([]int32, n), make([]int32, n), nil}
 	rows := make([]int32, n)
 	for i := range rows {
 		l.caller[i], l.launch[i], l.operator[i] = -1, -1, -1
@@ -317,6 +327,9 @@ func (h *hostData) nest(from, to int, tracks []int32, node, nodes int, l *links)
 			}
 			if c.level == levelNode && launch < 0 {
 				launch = open[i]
+			}
+			if c.level == levelComm && of(l.comm, row) < 0 {
+				l.setComm(row, open[i])
 			}
 		}
 		if l.launch[row] = launch; launch < 0 {

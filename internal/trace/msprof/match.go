@@ -105,7 +105,7 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 		shapes = newDetailSheet()
 	}
 	batch := make([]trace.Task, 0, 1024)
-	alone := int64(0)
+	alone, whole := int64(0), collectives{m: m, device: d.number}
 	for i := range d.inOrder() {
 		t := &d.tasks[i]
 		from, to := d.clock.span(t.start, t.end)
@@ -159,12 +159,18 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 			}
 			metrics.add(&k, int32(i), mix)
 		}
+		if row >= 0 && of(m.comm, row) >= 0 {
+			if whole.add(row, &k); kind != trace.Other && !kind.Kernel() {
+				k.Op = 0 // that of the operation, not of its pieces
+			}
+		}
 		if batch = append(batch, k); len(batch) == cap(batch) {
 			rec.Tasks(batch)
 			batch = batch[:0]
 		}
 	}
 	rec.Tasks(batch)
+	whole.record(rec)
 	d.out.AddSheet(metrics.sheet(rec.StringTable()))
 	if shapes != nil {
 		shapes.Trim()
