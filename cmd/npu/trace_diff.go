@@ -24,7 +24,7 @@ func newTraceDiffCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Say what got faster or slower between two traces",
-		Long: `Compares counts and device time by operator type and by operator; what changed most comes first. Differences are B minus A.
+		Long: `Compares counts and device time by operator type and by operator, and those of host calls; what changed most comes first. Differences are B minus A.
 The two may be of different formats, as a simulated run and a profile of the real device.`,
 		Example: `  npu trace diff before.npt after.npt
   npu trace diff --json run.npt PROF_000001_20260716124543725_00195781ONMNNAML | jq '.op_types[:5]'`,
@@ -36,7 +36,7 @@ The two may be of different formats, as a simulated run and a profile of the rea
 	}
 	o.flags(c)
 	c.Flags().BoolVar(&o.json, "json", false, "print as JSON")
-	c.Flags().IntVarP(&o.limit, "limit", "n", 0, "print at most this many operators (default: 20 on a terminal, else all)")
+	c.Flags().IntVarP(&o.limit, "limit", "n", 0, "print at most this many operators and calls (default: 20 on a terminal, else all)")
 	return c
 }
 
@@ -53,7 +53,9 @@ func runTraceDiff(ctx context.Context, o *traceDiffOptions) error {
 			o.sayLost(o.b, b)
 			d := diff.Of(a, b, x, y)
 			if o.limit > 0 {
-				d.OpTypes, d.Ops = d.OpTypes[:min(o.limit, len(d.OpTypes))], d.Ops[:min(o.limit, len(d.Ops))]
+				for _, list := range []*[]diff.Op{&d.OpTypes, &d.Ops, &d.Calls} {
+					*list = (*list)[:min(o.limit, len(*list))]
+				}
 			}
 			if o.json {
 				return o.printJSON(d)
@@ -86,7 +88,10 @@ func printTraceDiff(s *streams, d *diff.Diff) error {
 	for _, part := range []struct {
 		name string
 		ops  []diff.Op
-	}{{"op_type", d.OpTypes}, {"op", d.Ops}} {
+	}{{"op_type", d.OpTypes}, {"op", d.Ops}, {"host_call", d.Calls}} {
+		if part.name == "host_call" && len(part.ops) == 0 {
+			continue
+		}
 		if _, err := fmt.Fprintln(s.out); err != nil {
 			return err
 		}

@@ -1,4 +1,5 @@
-// Package diff says what differs between two traces of the same work: counts and times by operator type and by operator.
+// Package diff says what differs between two traces of the same work: counts and times by operator type, by operator and by
+// host call.
 package diff
 
 import (
@@ -35,6 +36,7 @@ type Diff struct {
 	B       Side `json:"b"`
 	OpTypes []Op `json:"op_types"`
 	Ops     []Op `json:"ops"`
+	Calls   []Op `json:"calls"` // of the host
 }
 
 // Sums is what is compared of a trace: it takes its tasks and calls whole, or piece by piece.
@@ -75,7 +77,7 @@ func New(a, b *trace.Trace) Diff {
 // Of compares two traces by their sums. Their tasks and calls are not looked at.
 func Of(a, b *trace.Trace, x, y Sums) Diff {
 	sa, sb := x.stats.Stats(a), y.stats.Stats(b)
-	return Diff{A: x.side(a, &sa), B: y.side(b, &sb), OpTypes: ops(sa.OpTypes, sb.OpTypes), Ops: ops(sa.Ops, sb.Ops)}
+	return Diff{A: x.side(a, &sa), B: y.side(b, &sb), OpTypes: ops(sa.OpTypes, sb.OpTypes), Ops: ops(sa.Ops, sb.Ops), Calls: ops(sa.APIs, sb.APIs)}
 }
 
 func (s Sums) side(t *trace.Trace, st *stats.Stats) Side {

@@ -10,6 +10,7 @@ func TestNew(t *testing.T) {
 	made := func(ends map[string]int64) *trace.Trace {
 		r := trace.NewRecorder()
 		for name, d := range ends {
+			r.Spans([]trace.Span{{End: 2 * d, Task: trace.NoTask, Name: r.Intern("launch " + name)}})
 			r.Tasks([]trace.Task{{End: d, Kind: trace.KernelAICore, Engine: trace.EngineCube, Op: r.Intern(name), Name: r.Intern(name + "_0")}})
 		}
 		return r.Finish()
@@ -29,5 +30,8 @@ func TestNew(t *testing.T) {
 	}
 	if d.A.DeviceTimeNs != 17 || d.B.DeviceTimeNs != 10 || len(d.Ops) != 4 || d.Ops[0].Type != "Conv" {
 		t.Errorf("%+v", d)
+	}
+	if c := (Op{Name: "launch Conv", CountA: 1, CountB: 1, TotalA: 20, TotalB: 8, Delta: -12}); len(d.Calls) != 4 || d.Calls[0] != c {
+		t.Errorf("%+v", d.Calls)
 	}
 }
