@@ -7,8 +7,8 @@ import "npu/internal/tensor"
 // sixteen products are summed over the input channels and transformed back. What stands between the steps stays in the
 // caches. No result depends on how blocks or channels are shared out.
 //
-// Results are as exact as those of the plain sum, to a few units in the last place of the greatest term. An infinity
-// or NaN in the input may reach all four results of its tiles.
+// Results are nearly as exact as those of the plain sum (TestWinograd_exact). An infinity or NaN in the input may reach
+// all four results of its tiles.
 type winograd struct {
 	*convolution
 	fin finish

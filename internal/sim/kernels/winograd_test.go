@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -68,6 +69,37 @@ func TestWinograd_againstDefinition(t *testing.T) {
 					want[j] = refAct(c.attrs, want[j])
 				}
 				c.near(t, c.run(t)[0], want)
+			}
+		}
+	}
+}
+
+// TestWinograd_exact bounds the rounding errors by those of the plain sum; with one sum over all channels they grow with
+// them a little faster.
+func TestWinograd_exact(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 12))
+	for _, mean := range []float64{0, 100} {
+		for _, ci := range []int{16, 256} {
+			c := winogradLayer(r, 1, ci, 16, 14, 14, 1, 1, 1, 1)
+			for i, x := range c.in {
+				v := numbers(x)
+				for j := range v {
+					v[j] = r.NormFloat64() + mean*float64(1-i)
+				}
+				setNumbers(x, v)
+			}
+			ones := [3]int{1, 1, 1}
+			want := refConv(numbers(c.in[0]), numbers(c.in[1]), 1, ci, 16, 1, [3]int{1, 14, 14}, [3]int{1, 3, 3}, ones, ones, [3]int{0, 1, 1}, [3]int{1, 14, 14})
+			squares := func() (sum float64) {
+				for i, x := range numbers(c.run(t)[0]) {
+					sum += (x - want[i]) * (x - want[i])
+				}
+				return sum
+			}
+			fast := squares()
+			delete(c.attrs, "winograd")
+			if plain := squares(); fast > 9*plain {
+				t.Errorf("%d channels around %g: error %.3g of the plain sum's", ci, mean, math.Sqrt(fast/plain))
 			}
 		}
 	}
