@@ -61,16 +61,22 @@ func winogradOutPlain(dst []float32, dstStep int, src []float32, srcPlane, rows,
 	}
 }
 
-// winogradFilter transforms the nine elements of a filter.
-func winogradFilter(dst *[winogradTerms]float32, g []float32) {
-	var h [12]float64 // G g, column by column
-	for x := range 3 {
-		a, b, c := float64(g[x]), float64(g[3+x]), float64(g[6+x])
-		h[x], h[3+x], h[6+x], h[9+x] = a, (a+b+c)/2, (a-b+c)/2, c
-	}
-	for y := range 4 {
-		a, b, c := h[3*y], h[3*y+1], h[3*y+2]
-		dst[4*y], dst[4*y+1], dst[4*y+2], dst[4*y+3] = float32(a), float32((a+b+c)/2), float32((a-b+c)/2), float32(c)
+// winogradFilter is G.
+func winogradFilter() [][3]float64 {
+	return [][3]float64{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}
+}
+
+// filterTerms computes the terms G g Gᵀ of the nine elements of a filter, each rounded once.
+func filterTerms(dst, g []float32, matrix [][3]float64) {
+	n := len(matrix)
+	for y, row := range matrix {
+		var h [3]float64
+		for x := range h {
+			h[x] = float64(row[0]*float64(g[x])) + float64(row[1]*float64(g[3+x])) + float64(row[2]*float64(g[6+x]))
+		}
+		for x, col := range matrix {
+			dst[y*n+x] = float32(float64(h[0]*col[0]) + float64(h[1]*col[1]) + float64(h[2]*col[2]))
+		}
 	}
 }
 

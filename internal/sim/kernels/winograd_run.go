@@ -44,12 +44,13 @@ func (w *winograd) memory(x *Exec, slot, own int) (factors, rest []float32) {
 func (w *winograd) inputs(x *Exec, factors, rows []float32, b, lo, hi int) {
 	src := tensor.View[float32](x.In[0])
 	image, ty, tx, height, width := w.place(b)
-	y0, x0, down, across := winogradTile*ty-w.lo[1], winogradTile*tx-w.lo[2], winogradTile*height+2, winogradTile*width+2
+	y0, x0, down, across := w.side*ty-w.lo[1], w.side*tx-w.lo[2], w.side*height+2, w.side*width+2
 	top, bottom := inside(y0, 1, down, w.in[1])
 	left, right := inside(x0, 1, across, w.in[2])
 	if left == right {
 		bottom = top
 	}
+	rows, between := rows[:w.rowFloats-w.between()], rows[w.rowFloats-w.between():]
 	clear(rows[:top*w.pitch])
 	for c := lo; c < hi; c++ {
 		if top < bottom {
@@ -57,17 +58,22 @@ func (w *winograd) inputs(x *Exec, factors, rows []float32, b, lo, hi int) {
 			padRows(rows[top*w.pitch:], w.pitch, src[at:], w.in[2], 1, bottom-top, left, right-left, across-right, 0)
 		}
 		clear(rows[bottom*w.pitch : down*w.pitch])
-		winogradIn(factors[c*w.ld:], w.factor, rows, w.pitch, height, width)
+		if to := factors[c*w.ld:]; w.side == winogradTile {
+			winogradIn(to, w.factor, rows, w.pitch, height, width)
+		} else {
+			winogradInDown(between, w.pitch, rows, w.pitch, height, across)
+			winogradInAlong(to, w.factor, between, w.pitch, height, width)
+		}
 	}
 }
 
 // results computes output channels [lo,hi) of a block.
 func (w *winograd) results(x *Exec, factors, own []float32, b, lo, hi int) {
-	products, rows := own[:winogradTerms*w.term], own[winogradTerms*w.term:]
+	products, rows := own[:w.terms*w.term], own[w.terms*w.term:]
 	filters, fin := tensor.View[float32](x.In[1]), w.fin.open(x)
 	for o := lo; o < hi; o += w.group {
 		n := min(w.group, hi-o)
-		w.multiply(filters[o*winogradTerms*w.ci:], factors, products, n, b)
+		w.multiply(filters[o*w.terms*w.ci:], factors, products, n, b)
 		for i := range n {
 			w.finish(&fin, products[i*w.ld:], rows, b, o+i)
 		}
@@ -77,9 +83,9 @@ func (w *winograd) results(x *Exec, factors, own []float32, b, lo, hi int) {
 // multiply computes the products of n output channels, rounded up to whole panels.
 func (w *winograd) multiply(filters, factors, products []float32, n, b int) {
 	_, _, _, height, width := w.place(b)
-	for p := range winogradTerms {
+	for p := range w.terms {
 		for i := 0; i < n; i += winogradRows {
-			panel := filters[(i*winogradTerms+p*winogradRows)*w.ci:]
+			panel := filters[(i*w.terms+p*winogradRows)*w.ci:]
 			panelTile(height*width, w.ci, panel, factors[p*w.factor:], w.ld, products[p*w.term+i*w.ld:], w.ld)
 		}
 	}
@@ -89,22 +95,34 @@ func (w *winograd) multiply(filters, factors, products []float32, n, b int) {
 // way through rows.
 func (w *winograd) finish(f *finisher, products, rows []float32, b, o int) {
 	image, ty, tx, height, width := w.place(b)
-	y, x := winogradTile*ty, winogradTile*tx
-	height, across := min(winogradTile*height, w.out[1]-y), min(winogradTile*width, w.out[2]-x)
+	y, x := w.side*ty, w.side*tx
+	down, across := min(w.side*height, w.out[1]-y), min(w.side*width, w.out[2]-x)
 	off := f.outBase[image] + (o*w.out[1]+y)*w.out[2] + x
 	bias := negativeZero()
 	if f.bias.kind != nowhere {
 		bias = f.b.at(o)
 	}
+	from, plane := products, w.term
+	if w.side == wideTile {
+		from, plane, rows = rows, w.ld, rows[w.side*w.span*w.ld:]
+		winogradOutDown(from, plane, products, w.term, height*width)
+	}
+	back := func(dst []float32, step int, lo, hi float32) {
+		if w.side == wideTile {
+			winogradOutAlong(dst, step, from, plane, down, width, across, bias, lo, hi)
+		} else {
+			winogradOut(dst, step, from, plane, down, width, across, bias, lo, hi)
+		}
+	}
 	if lo, hi, clamps := f.act.clamp(); clamps && f.z.kind == nowhere {
-		winogradOut(f.dst.f[off:], w.out[2], products, w.term, height, width, across, bias, lo, hi)
+		back(f.dst.f[off:], w.out[2], lo, hi)
 		return
 	}
-	winogradOut(rows, across, products, w.term, height, width, across, bias, inf(-1), inf(1))
+	back(rows, across, inf(-1), inf(1))
 	if w.across == 1 {
-		height, across = 1, height*across
+		down, across = 1, down*across
 	}
-	for range height {
+	for range down {
 		row := rows[:across]
 		if f.z.kind != nowhere {
 			addVec(row, row, f.r.f[off:][:across])

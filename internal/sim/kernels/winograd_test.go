@@ -15,38 +15,46 @@ func winogradLayer(r *rand.Rand, n, ci, co, h, w int, pads ...int) trial {
 		in: []*tensor.Tensor{random(r, tensor.Float32, n, ci, h, w), random(r, tensor.Float32, co, ci, 3, 3)}}
 }
 
-// byWinograd says whether a trial's kernel takes the transformed filters.
-func (c trial) byWinograd(t *testing.T) bool {
+// tile is the size of the tiles by which a trial's kernel goes, read from its filters; 0 is the plain sum.
+func (c trial) tile(t *testing.T) int {
 	t.Helper()
 	k, err := Compile(c.spec())
 	if err != nil {
 		t.Fatal(err)
 	}
-	co, ci := c.in[1].Shape[0], c.in[1].Shape[1]
-	return len(k.Weights) == 1 && k.Weights[0].Bytes == 4*winogradTerms*ci*roundUp(co, winogradRows)
+	for tile, terms := range map[int]int{winogradTile: winogradTerms, wideTile: wideTerms} {
+		co, ci := c.in[1].Shape[0], c.in[1].Shape[1]
+		if len(k.Weights) == 1 && k.Weights[0].Bytes == 4*terms*ci*roundUp(co, winogradRows) {
+			return tile
+		}
+	}
+	return 0
 }
 
 func TestWinograd_againstDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	for i, v := range []struct{ n, ci, co, h, w, top, left, bottom, right int }{
-		{1, 16, 16, 8, 8, 1, 1, 1, 1},
-		{2, 17, 19, 13, 21, 1, 1, 1, 1},    // nothing is even
-		{1, 64, 40, 7, 7, 1, 1, 1, 1},      // one block, shared out by channels
-		{1, 9, 33, 40, 57, 0, 2, 1, 0},     // several blocks
-		{1, 8, 32, 5, 500, 1, 1, 1, 1},     // parts of a row of tiles
-		{3, 16, 24, 2, 300, 3, 4, 0, 9},    // tiles in nothing but padding
-		{1, 130, 16, 20, 20, 0, 0, 0, 0},   // results are smaller
-		{1, 16, 16, 100, 3, 0, 20, 40, 20}, // a narrow plane in much padding
+	for i, v := range []struct{ tile, n, ci, co, h, w, top, left, bottom, right int }{
+		{2, 1, 16, 16, 8, 8, 1, 1, 1, 1},
+		{2, 2, 17, 19, 9, 11, 1, 1, 1, 1}, // nothing is even
+		{2, 1, 64, 40, 7, 7, 1, 1, 1, 1},  // one block, shared out by channels
+		{4, 2, 17, 19, 15, 62, 1, 1, 1, 1},
+		{4, 1, 16, 24, 30, 30, 1, 1, 1, 1},
+		{4, 1, 9, 33, 40, 57, 0, 2, 1, 0},     // several blocks
+		{4, 1, 12, 36, 130, 57, 1, 1, 1, 1},   // more of them
+		{2, 1, 8, 32, 2, 300, 1, 1, 1, 1},     // parts of a row of tiles
+		{4, 1, 8, 32, 7, 500, 1, 1, 1, 1},     // and of large ones
+		{4, 3, 16, 24, 2, 300, 3, 4, 0, 9},    // tiles in nothing but padding
+		{2, 1, 130, 160, 20, 20, 0, 0, 0, 0},  // results are smaller
+		{4, 1, 16, 16, 100, 3, 0, 20, 40, 20}, // a narrow plane in much padding
 	} {
 		c := winogradLayer(r, v.n, v.ci, v.co, v.h, v.w, v.top, v.left, v.bottom, v.right)
-		if !c.byWinograd(t) {
-			t.Fatalf("%v: goes another way", c)
+		if got := c.tile(t); got != v.tile {
+			t.Errorf("%v: tiles of %d, want %d", c, got, v.tile)
 		}
 		ones, out := [3]int{1, 1, 1}, [3]int{1, v.h + v.top + v.bottom - 2, v.w + v.left + v.right - 2}
 		sums := refConv(numbers(c.in[0]), numbers(c.in[1]), v.n, v.ci, v.co, 1, [3]int{1, v.h, v.w}, [3]int{1, 3, 3}, ones, ones, [3]int{0, v.top, v.left}, out)
 		c.near(t, c.run(t)[0], sums)
-
-		if i > 2 {
+		if i > 4 {
 			continue
 		}
 		// with all that a fused convolution does to its sums
@@ -55,9 +63,9 @@ func TestWinograd_againstDefinition(t *testing.T) {
 			for _, residual := range []bool{false, true} {
 				c.attrs["activation"] = act
 				c.in = append(c.in[:2:2], random(r, tensor.Float32, v.co))
-				want := make([]float64, len(sums))
+				bias, want := numbers(c.in[2]), make([]float64, len(sums))
 				for j, s := range sums {
-					want[j] = s + numbers(c.in[2])[j/volume(out)%v.co]
+					want[j] = s + bias[j/volume(out)%v.co]
 				}
 				if residual {
 					c.in = append(c.in, random(r, tensor.Float32, v.n, v.co, out[1], out[2]))
@@ -74,13 +82,17 @@ func TestWinograd_againstDefinition(t *testing.T) {
 	}
 }
 
-// TestWinograd_exact bounds the rounding errors by those of the plain sum; with one sum over all channels they grow with
-// them a little faster.
+// TestWinograd_exact bounds the rounding errors by those of the plain sum, which has slices: with one sum over all channels
+// they grow faster with them.
 func TestWinograd_exact(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 12))
 	for _, mean := range []float64{0, 100} {
-		for _, ci := range []int{16, 256} {
-			c := winogradLayer(r, 1, ci, 16, 14, 14, 1, 1, 1, 1)
+		for _, layer := range []struct{ tile, ci, size int }{{2, 16, 8}, {2, 256, 8}, {4, 16, 30}, {4, 128, 30}} {
+			ci, size := layer.ci, layer.size
+			c := winogradLayer(r, 1, ci, 16, size, size, 1, 1, 1, 1)
+			if got := c.tile(t); got != layer.tile {
+				t.Errorf("%v: tiles of %d, want %d", c, got, layer.tile)
+			}
 			for i, x := range c.in {
 				v := numbers(x)
 				for j := range v {
@@ -89,7 +101,7 @@ func TestWinograd_exact(t *testing.T) {
 				setNumbers(x, v)
 			}
 			ones := [3]int{1, 1, 1}
-			want := refConv(numbers(c.in[0]), numbers(c.in[1]), 1, ci, 16, 1, [3]int{1, 14, 14}, [3]int{1, 3, 3}, ones, ones, [3]int{0, 1, 1}, [3]int{1, 14, 14})
+			want := refConv(numbers(c.in[0]), numbers(c.in[1]), 1, ci, 16, 1, [3]int{1, size, size}, [3]int{1, 3, 3}, ones, ones, [3]int{0, 1, 1}, [3]int{1, size, size})
 			squares := func() (sum float64) {
 				for i, x := range numbers(c.run(t)[0]) {
 					sum += (x - want[i]) * (x - want[i])
@@ -98,8 +110,8 @@ func TestWinograd_exact(t *testing.T) {
 			}
 			fast := squares()
 			delete(c.attrs, "winograd")
-			if plain := squares(); fast > 9*plain {
-				t.Errorf("%d channels around %g: error %.3g of the plain sum's", ci, mean, math.Sqrt(fast/plain))
+			if plain := squares(); fast > 64*plain {
+				t.Errorf("tiles of %d, %d channels around %g: error %.3g of the plain sum's", layer.tile, ci, mean, math.Sqrt(fast/plain))
 			}
 		}
 	}
@@ -131,7 +143,7 @@ func TestWinograd_whereItPays(t *testing.T) {
 	} {
 		v := good()
 		c.change(&v)
-		if got := v.byWinograd(t); got != c.want {
+		if got := v.tile(t) > 0; got != c.want {
 			t.Errorf("%s: Winograd %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -179,6 +191,53 @@ func TestWinogradTransforms_paths(t *testing.T) {
 		winogradOutPlain(want, step, src, plane, height, n, width, 0.5, -1, 2)
 		if i := sameBits(got, want); i >= 0 { // what lies between the rows is not touched either
 			t.Fatalf("%d×%d of rows of %d tiles: element %d is %g, want %g", height, width, n, i, got[i], want[i])
+		}
+	}
+}
+
+func TestWinograd4Transforms_paths(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 13))
+	for range 300 {
+		rows, n := 1+r.IntN(4), 1+r.IntN(40)
+		pitch := roundUp(wideTile*roundUp(n, spill)+2, spill)
+		src := hardNumbers(r, (wideTile*rows+2)*pitch)
+		got, want := make([]float32, wideSpan*rows*pitch), make([]float32, wideSpan*rows*pitch)
+		winogradInDown(got, pitch, src, pitch, rows, wideTile*n+2)
+		winogradInDownPlain(want, pitch, src, pitch, rows, wideTile*n+2)
+		for y := range wideSpan * rows {
+			if i := sameBits(got[y*pitch:][:wideTile*n+2], want[y*pitch:]); i >= 0 {
+				t.Fatalf("down %d rows of %d tiles: element %d of row %d is %g, want %g", rows, n, i, y, got[y*pitch+i], want[y*pitch+i])
+			}
+		}
+
+		src, plane := hardNumbers(r, wideSpan*rows*pitch), rows*n+2*spill+r.IntN(40)
+		got, want = make([]float32, wideTerms*plane), make([]float32, wideTerms*plane)
+		winogradInAlong(got, plane, src, pitch, rows, n)
+		winogradInAlongPlain(want, plane, src, pitch, rows, n)
+		for p := range wideTerms {
+			if i := sameBits(got[p*plane:][:rows*n], want[p*plane:]); i >= 0 {
+				t.Fatalf("along %d rows of %d tiles: element %d of term %d is %g, want %g", rows, n, i, p, got[p*plane+i], want[p*plane+i])
+			}
+		}
+
+		src = hardNumbers(r, wideTerms*plane)
+		got, want = make([]float32, wideTile*wideSpan*plane), make([]float32, wideTile*wideSpan*plane)
+		winogradOutDown(got, plane, src, plane, rows*n)
+		winogradOutDownPlain(want, plane, src, plane, rows*n)
+		for p := range wideTile * wideSpan {
+			if i := sameBits(got[p*plane:][:rows*n], want[p*plane:]); i >= 0 {
+				t.Fatalf("down %d tiles: element %d of row %d is %g, want %g", rows*n, i, p, got[p*plane+i], want[p*plane+i])
+			}
+		}
+
+		height, width := wideTile*rows-r.IntN(wideTile), wideTile*n-r.IntN(wideTile)
+		step := width + r.IntN(5)
+		src = hardNumbers(r, wideTile*wideSpan*plane)
+		got, want = make([]float32, height*step), make([]float32, height*step)
+		winogradOutAlong(got, step, src, plane, height, n, width, 0.5, -1, 2)
+		winogradOutAlongPlain(want, step, src, plane, height, n, width, 0.5, -1, 2)
+		if i := sameBits(got, want); i >= 0 { // what lies between the rows is not touched either
+			t.Fatalf("along %d×%d of rows of %d tiles: element %d is %g, want %g", height, width, n, i, got[i], want[i])
 		}
 	}
 }

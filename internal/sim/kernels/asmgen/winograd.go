@@ -5,6 +5,7 @@ package main
 func winograd(w *writer) {
 	winogradIn(w)
 	winogradOut(w)
+	winograd4(w)
 	panelTile(w)
 }
 
