@@ -84,11 +84,21 @@ func (t *Trace) submitted() *submittedStreams {
 
 func (t *Trace) compareSubmits(i, j int) int {
 	k := &t.Tasks
-	return cmp.Or(cmp.Compare(k.Task.At(i), k.Task.At(j)), cmp.Compare(k.Thread.At(i), k.Thread.At(j)), cmp.Compare(k.Submit.At(i), k.Submit.At(j)))
+	if c := cmp.Compare(k.Task.At(i), k.Task.At(j)); c != 0 {
+		return c // nearly all of them
+	}
+	return cmp.Or(cmp.Compare(k.Thread.At(i), k.Thread.At(j)), cmp.Compare(k.Submit.At(i), k.Submit.At(j)))
 }
 
 // find gives the task that a call submitted; -1 for none.
 func (s *submittedTasks) find(k *Tasks, c *Span) int32 {
+	if i := s.next; i < len(s.rows) { // it is the next one, and the one before has another id
+		row := int(s.rows[i])
+		if k.Task.At(row) == c.Task && k.Thread.At(row) == c.Thread && k.Submit.At(row) >= c.Start && (i == 0 || k.Task.At(int(s.rows[i-1])) < c.Task) {
+			s.next = i + 1
+			return s.rows[i]
+		}
+	}
 	// place is the order of a row to the first that the call may have submitted.
 	place := func(row int32) int {
 		return cmp.Or(cmp.Compare(k.Task.At(int(row)), c.Task), cmp.Compare(k.Thread.At(int(row)), c.Thread), cmp.Compare(k.Submit.At(int(row)), c.Start))
