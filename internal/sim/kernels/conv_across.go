@@ -83,7 +83,7 @@ func (a *across) cut(p phase) bool {
 	)
 	plane := volume(a.out)
 	if a.dtype == tensor.Float32 && volume(a.kernel) == 1 && a.stride == [3]int{1, 1, 1} && a.in == a.out && a.lo == [3]int{} {
-		if plane <= 256 && a.ci < 64 || plane > 256 && 2*a.co > a.ci {
+		if plane <= 256 && a.ci < 48 || plane > 256 && (2*a.co > a.ci || a.co%(2*spill) != 0 || a.ci < 64) {
 			return false // the product with pixels as columns turns no results
 		}
 		for i := range a.ci {

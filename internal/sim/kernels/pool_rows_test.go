@@ -17,7 +17,7 @@ func TestPoolRows_paths(t *testing.T) {
 				for i := range taps {
 					taps[i] = r.IntN(reach)
 				}
-				src := hardNumbers(r, (rows-1)*srcStep+n*stride+reach+poolSlack)
+				src := hardNumbers(r, (rows-1)*srcStep+n*stride+reach+rowSlack)
 				var div []float32
 				if average {
 					div = make([]float32, rows*n)

@@ -21,3 +21,7 @@ func fastAcross() []acrossMicro { return nil }
 func poolRows(dst []float32, dstStep int, src []float32, srcStep, stride, rows, n int, taps []int, div []float32, divStep int) {
 	poolRowsPlain(dst, dstStep, src, srcStep, stride, rows, n, taps, div, divStep)
 }
+
+func depthRows(dst []float32, dstStep int, src []float32, srcStep, stride, rows, n int, taps []int, weights []float32, bias, lo, hi float32) {
+	depthRowsPlain(dst, dstStep, src, srcStep, stride, rows, n, taps, weights, bias, lo, hi)
+}

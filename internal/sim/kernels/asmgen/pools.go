@@ -2,11 +2,12 @@ package main
 
 import "fmt"
 
-// pools are the rows of results of a pooling: maxima and quotients of sums.
+// pools are the rows of results of a pooling, maxima and quotients of sums, and of a depthwise convolution.
 func pools(w *writer) {
 	for stride := 1; stride <= 2; stride++ {
 		poolRows(w, "max", stride)
 		poolRows(w, "sum", stride)
+		depthRows(w, stride)
 	}
 }
 
