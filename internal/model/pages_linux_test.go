@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector's own memory would be counted.
+
 package model
 
 import (
