@@ -79,102 +79,6 @@ type opened struct {
 // overlap is the times of one device that the exporter summed up.
 type overlap struct{ computing, communication, alone, free int64 }
 
-// event is the parts of an event that matter; all are text as it stands in the file.
-type event struct {
-	name, cat, ph, ts, dur, pid, tid, id, scope, args []byte
-	global                                            bool   // the id holds in all processes
-	pairs                                             []pair // of args
-}
-
-type pair struct{ key, value []byte }
-
-// arg is the value of an argument; nil when it is absent.
-func (e *event) arg(key string) []byte {
-	for i := range e.pairs {
-		if string(e.pairs[i].key) == key {
-			return e.pairs[i].value
-		}
-	}
-	return nil
-}
-
-// parse takes the object at the start of b apart and gives the place after it; 0 when b ends before, or holds no JSON.
-func (e *event) parse(b []byte) int {
-	*e = event{pairs: e.pairs[:0]}
-	f := newFields(b)
-	for {
-		key, at, ok := f.key()
-		if !ok {
-			return f.end()
-		}
-		end := 0
-		if at < len(b) && b[at] == '{' && string(key) == "args" {
-			end = e.arguments(b, at)
-		} else {
-			end = valueEnd(b, at)
-		}
-		if end <= at {
-			return f.end()
-		}
-		f.at = end
-		value := b[at:end]
-		switch len(key) {
-		case 2:
-			switch string(key) {
-			case "ph":
-				e.ph = bare(value)
-			case "ts":
-				e.ts = value
-			case "id":
-				e.id = bare(value)
-			}
-		case 3:
-			switch string(key) {
-			case "cat":
-				e.cat = bare(value)
-			case "dur":
-				e.dur = value
-			case "pid":
-				e.pid = bare(value)
-			case "tid":
-				e.tid = bare(value)
-			case "id2":
-				e.id, e.global = value, bytes.Contains(value, []byte(`"global"`))
-			}
-		case 5:
-			if string(key) == "scope" {
-				e.scope = bare(value)
-			}
-		case 4:
-			switch string(key) {
-			case "name":
-				e.name = bare(value)
-			case "args":
-				if value[0] == '{' {
-					e.args = value
-				}
-			}
-		}
-	}
-}
-
-// arguments takes the object at a place of b apart, and gives the place after it; not behind the place when b ends before it does.
-func (e *event) arguments(b []byte, at int) int {
-	e.pairs = e.pairs[:0]
-	f := fields{b, at + 1}
-	for {
-		key, value, ok := f.next()
-		if !ok {
-			break
-		}
-		e.pairs = append(e.pairs, pair{key, value})
-	}
-	if n := f.end(); n > 0 {
-		return n
-	}
-	return valueEnd(b, at)
-}
-
 // event takes one event of the second pass.
 func (b *builder) event(e *event) {
 	if len(e.ph) != 1 || e.ph[0] >= 128 {
@@ -224,26 +128,6 @@ func (b *builder) event(e *event) {
 		b.asynchronous(ph, e, ts)
 	case 'C':
 		b.counter(e, ts)
-	}
-}
-
-// maxFlows bounds the categories of arrows that are counted apart.
-const maxFlows = 64
-
-// flow counts an end of an arrow. Connection ids say better what submitted what.
-func (b *builder) flow(ph byte, category []byte) {
-	n := b.flows[string(category)]
-	if n == nil {
-		if len(b.flows) >= maxFlows || len(category) == 0 || len(category) > 64 {
-			return
-		}
-		n = new([2]int64)
-		b.flows[string(category)] = n
-	}
-	if ph == 's' {
-		n[0]++
-	} else {
-		n[1]++
 	}
 }
 
@@ -301,57 +185,6 @@ func (b *builder) span(t *track, s trace.Span, connection int64) {
 		b.rec.Spans(b.batches.spans)
 		b.batches.spans = b.batches.spans[:0]
 	}
-}
-
-// pop takes the slice that an end closes: the innermost of its name, or else, as names are not always right, the innermost.
-func (b *builder) pop(stack []opened, e *event, ts int64) (o opened, rest []opened, ok bool) {
-	i := len(stack) - 1
-	if name, known := b.names[string(e.name)]; known && len(e.name) > 0 {
-		for of := i; of >= 0; of-- {
-			if stack[of].name == name {
-				i = of
-				break
-			}
-		}
-	}
-	if i < 0 || stack[i].start > ts {
-		return opened{}, stack, false
-	}
-	o = stack[i]
-	return o, slices.Delete(stack, i, i+1), true
-}
-
-// asynchronous joins the begin and the end of a slice that belongs to no thread: of phases b and e, which nest by category and
-// id, and of the older S and F, which go by their name as well.
-func (b *builder) asynchronous(ph byte, e *event, ts int64) {
-	k := b.key[:0]
-	for _, part := range [][]byte{e.cat, e.id, e.scope} {
-		k = append(append(k, part...), 0)
-	}
-	if !e.global {
-		k = append(append(k, e.pid...), 0)
-	}
-	if ph == 'S' || ph == 'F' {
-		k = append(append(k, 1), e.name...)
-	}
-	b.key = k
-	if ph == 'b' || ph == 'S' {
-		key := string(k) // track needs the buffer
-		name, t := b.intern(e.name), b.track(e.pid, e.tid)
-		b.async[key] = append(b.async[key], opened{ts, name, t})
-		return
-	}
-	o, rest, ok := b.pop(b.async[string(k)], e, ts)
-	if !ok {
-		b.source.BadRecords++
-		return
-	}
-	if len(rest) == 0 {
-		delete(b.async, string(k))
-	} else {
-		b.async[string(k)] = rest
-	}
-	b.span(o.track, trace.Span{Start: o.start, End: ts, Name: o.name}, 0)
 }
 
 // counter records each series of a counter event.
