@@ -63,18 +63,16 @@ func (t *Tables) AddAccount(a Account) uint32 {
 	return row
 }
 
-// NewAccount gives a a row of its own. Counts of real devices are rarely equal: looking for one costs more than it saves.
-func (t *Tables) NewAccount(a Account) uint32 {
-	t.accounts = append(t.accounts, a)
-	return uint32(len(t.accounts) - 1)
-}
-
-// GrowAccounts makes room for n more accounts.
-func (t *Tables) GrowAccounts(n int) {
-	// Unlike slices.Grow, which writes zeroes, this leaves pages alone that nobody has touched.
-	if n > cap(t.accounts)-len(t.accounts) {
-		t.accounts = append(make([]Account, 0, len(t.accounts)+n), t.accounts...)
+// NewAccounts makes n rows for accounts, the first of which is given, to be filled in before the trace is finished. Counts of
+// real devices are rarely equal: looking for one costs more than it saves.
+func (t *Tables) NewAccounts(n int) (first uint32, rows []Account) {
+	at := len(t.accounts)
+	if n > cap(t.accounts)-at {
+		// Unlike slices.Grow, which writes zeroes, this leaves pages alone that nobody has touched.
+		t.accounts = append(make([]Account, 0, at+n), t.accounts...)
 	}
+	t.accounts = t.accounts[:at+n]
+	return uint32(at), t.accounts[at:]
 }
 
 // NameStream names a stream and keeps its priority (0 is the most urgent). A later call replaces an earlier one.

@@ -3,6 +3,7 @@ package msprof
 import (
 	"cmp"
 	"iter"
+	"sync"
 
 	"npu/internal/trace"
 	"npu/internal/trace/ascend"
@@ -95,11 +96,14 @@ func (m *matcher) name(rec *trace.Recorder, hash uint64) trace.StringID {
 // record records the tasks of the device.
 func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 	var metrics *metricTable
+	account, filled := uint32(0), sync.WaitGroup{}
 	if len(d.counts) > 0 {
 		metrics = newMetricTable(d)
-		rec.GrowAccounts(len(d.counts))
+		first, rows := rec.NewAccounts(d.kernelsCounted())
+		account = first
+		filled.Go(func() { d.accounts(rows) })
+		defer filled.Wait()
 	}
-	pipes := d.pipes()
 	var shapes *detailSheet
 	if len(m.host.tensors) > 0 {
 		shapes = newDetailSheet()
@@ -112,7 +116,9 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 		k := trace.Task{Start: from + d.offset, End: to + d.offset, Stream: t.stream, Task: t.batch<<16 | t.id, Device: d.number, Flags: trace.FlagNoSubmit}
 		k.Submit, k.Ready = k.Start, k.Start
 		if k.End < k.Start {
-			d.bad++
+			if d.bad++; metrics != nil && d.of[i] > 0 {
+				account++
+			}
 			continue
 		}
 		var what taskType
@@ -150,9 +156,8 @@ func (d *deviceData) record(m *matcher, rec *trace.Recorder) {
 			}
 		}
 		if metrics != nil && d.of[i] > 0 {
-			if a := d.account(int32(i), &pipes); a != (trace.Account{}) {
-				k.Acct = rec.NewAccount(a)
-			}
+			k.Acct = account
+			account++
 			mix := uint32(0)
 			if op := m.op(row); op != nil {
 				mix = op.mix

@@ -225,6 +225,28 @@ func (d *counted) kind(row int32, vector bool) int32 {
 // values is the counters of place at.
 func (d *counted) values(at int32) []int64 { return d.counters[int(at)*d.stride:][:d.stride] }
 
+// kernelsCounted is of how many tasks something was counted.
+func (d *counted) kernelsCounted() (n int) {
+	for _, at := range d.of {
+		if at > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// accounts fills in the cycle accounts of the tasks of which something was counted, in the order in which they are recorded.
+func (d *deviceData) accounts(rows []trace.Account) {
+	pipes := d.pipes()
+	n := 0
+	for i := range d.inOrder() {
+		if d.of[i] > 0 {
+			rows[n] = d.account(int32(i), &pipes)
+			n++
+		}
+	}
+}
+
 // account is the cycle account of what was counted during the task row. Negative sums of hostile counters do no harm.
 func (d *deviceData) account(row int32, pipes *[2][10]pipe) (a trace.Account) {
 	for kind := range pipes {
