@@ -93,8 +93,9 @@ func (g *gemm) plan(ws int) int {
 	g.straight = g.mk.end != nil && g.k > 0 && g.fin.straight()
 	if g.straight {
 		tile = math.MaxInt // there is none
+		panels *= 2
 		if g.rowsLong {
-			panels *= 3
+			panels += panels / 2
 			if g.a.packed || g.a.direct() {
 				longest = max(longest, g.m)
 			}
