@@ -12,8 +12,8 @@ import (
 const (
 	plainRun     = "Capture/plain"
 	wholeTasks   = 100_000
-	captureEach  = 8 // thousand tasks of a turn: some hundred blocks of records
-	captureTurns = 8
+	captureEach  = 4 // thousand tasks of a turn, a hundred blocks of records
+	captureTurns = 24
 )
 
 // captureSpecs are what a trace costs. The same program runs with records and without, in turns; the difference is the record of

@@ -10,14 +10,16 @@ const (
 	// that all of them that are under way stay in the second-level cache of the core that fills them.
 	BlockRows = 256
 	callRows  = 2 * BlockRows
-	// mostBlocks is how many may wait: 96 MiB, a million tasks, for which the goroutine needs some 20 ms.
+	// mostBlocks is how many may wait at any time: 96 MiB, a million tasks, for which the goroutine needs some 20 ms. As many as it
+	// has emptied may wait as well, so that what waits is never more than the trace itself, and a long run only loses records
+	// where the goroutine is slower by half than who fills the blocks.
 	mostBlocks = 4096
 	// wakeAt is how many wait before the goroutine is started or woken: that costs as much as recording some hundred tasks.
 	wakeAt = 32
 	// poll is how often the goroutine looks by itself while there is something to do, so that nobody has to wake it; after idle
 	// looks in vain it sleeps.
-	poll = 200 * time.Microsecond
-	idle = 50
+	poll = 100 * time.Microsecond
+	idle = 100
 )
 
 // Drain puts the rows of a run into a Recorder beside the thread that simulates. That thread fills a block of fixed records
@@ -36,6 +38,7 @@ type Drain struct {
 	waiting []block // from first on, in the order in which they came
 	first   int
 	held    int // blocks that wait or are being emptied
+	emptied int
 	tasks   [][]Task
 	calls   [][]Span
 	started bool
@@ -111,7 +114,7 @@ func (d *Drain) Spans(rows []Span) (empty []Span) {
 
 // give puts a block into the line, if there is room, and wakes the goroutine when enough wait.
 func (d *Drain) give(b block) bool {
-	if d.held == d.most {
+	if d.held >= max(d.most, d.emptied) {
 		return false
 	}
 	d.held++
@@ -167,6 +170,7 @@ func (d *Drain) empty() (some bool) {
 		d.rec.spans.append(b.calls)
 		d.mu.Lock()
 		d.held--
+		d.emptied++
 		if b.tasks != nil {
 			d.tasks = append(d.tasks, b.tasks[:0])
 		} else {
