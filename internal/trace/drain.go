@@ -182,6 +182,9 @@ func (d *Drain) empty() (some bool) {
 
 // Close puts what waits into the recorder, whose rows may then come from elsewhere. Nothing is handed over any more.
 func (d *Drain) Close() {
+	if len(d.few) > 0 { // before the end: it may start the goroutine
+		d.few = d.giveTasks(d.few)
+	}
 	d.mu.Lock()
 	d.closing = true
 	if d.parked {
@@ -190,9 +193,6 @@ func (d *Drain) Close() {
 	}
 	d.mu.Unlock()
 	d.ended.Wait()
-	if len(d.few) > 0 {
-		d.few = d.giveTasks(d.few)
-	}
 	d.mu.Lock()
 	d.empty()
 	d.mu.Unlock()

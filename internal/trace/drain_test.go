@@ -103,6 +103,33 @@ func TestDrain_allocates(t *testing.T) {
 	d.Close()
 }
 
+// The last rows may be those that start the goroutine: Close waits for it then as well. Run with -race.
+func TestDrain_lastRowsStartTheGoroutine(t *testing.T) {
+	for blocks := wakeAt - 2; blocks <= wakeAt+1; blocks++ {
+		r := NewRecorder()
+		d := NewDrain(r)
+		block := d.Tasks(nil)
+		want := 0
+		for i := range blocks {
+			block = block[:BlockRows]
+			for k := range block {
+				put(&block[k], int64(i*BlockRows+k), 1)
+			}
+			want += len(block)
+			block = d.Tasks(block)
+		}
+		block = block[:3]
+		for k := range block {
+			put(&block[k], int64(want+k), 1)
+		}
+		d.Tasks(block)
+		d.Close()
+		if got := r.Finish().Tasks.Len(); got != want+3 {
+			t.Errorf("%d blocks and 3 rows: %d tasks, want %d", blocks, got, want+3)
+		}
+	}
+}
+
 // BenchmarkRecorder is what a task costs the thread that simulates: its record, and its share of handing the block over to the
 // goroutine, which works meanwhile. The blocks are filled at once, so that nothing hides the stores, and between them the thread
 // works as long as the simulator would, off the clock. ns/task is the median of the blocks.
