@@ -357,6 +357,20 @@ func (s *Session) SetInput(i int, t *tensor.Tensor) error {
 	return s.th.MemcpyFromHost(s.inputs[i], t.Data)
 }
 
+// SetInputFrom copies an input of the model from pinned host memory (aclrtMallocHost): once, where pageable memory is
+// copied twice. from holds as many bytes as the input.
+func (s *Session) SetInputFrom(i int, from runtime.HostMem) error {
+	if p := s.m.Plan.Inputs[i]; int64(len(from.Bytes)) != p.Bytes {
+		return problem.Usagef("input %q is %v[%v], %d bytes, got %d", p.Name, p.DType, p.Shape, p.Bytes, len(from.Bytes))
+	}
+	return s.th.Memcpy(s.inputs[i], from.Addr, int64(len(from.Bytes)))
+}
+
+// ReadOutputTo copies an output of the model to pinned host memory of the output's length.
+func (s *Session) ReadOutputTo(i int, to runtime.HostMem) error {
+	return s.th.Memcpy(to.Addr, s.outputs[i], int64(len(to.Bytes)))
+}
+
 // Output copies an output of the model to the host.
 func (s *Session) Output(i int) (*tensor.Tensor, error) {
 	p := s.m.Plan.Outputs[i]
