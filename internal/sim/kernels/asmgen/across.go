@@ -95,28 +95,11 @@ func acrossBlock(w *writer, rows, vecs int) {
 		w.op("LEAQ (BX)(R15*%d), BX", k)
 		w.op("ADDQ $%d, R13", 8*k)
 	}
-	loop, rest, one, done := w.fresh("loop"), w.fresh("rest"), w.fresh("one"), w.fresh("done")
-	w.op("SUBQ $%d, CX", unroll)
-	w.op("JLT %s", rest)
-	w.label(loop)
-	w.op("PREFETCHT1 (R12)")
-	w.op("PREFETCHT1 64(R12)")
-	w.op("ADDQ $128, R12")
-	for k := range unroll {
-		step(k)
-	}
-	advance(unroll)
-	w.op("SUBQ $%d, CX", unroll)
-	w.op("JGE %s", loop)
-	w.label(rest)
-	w.op("ADDQ $%d, CX", unroll)
-	w.op("JEQ %s", done)
-	w.label(one)
-	step(0)
-	advance(1)
-	w.op("DECQ CX")
-	w.op("JNE %s", one)
-	w.label(done)
+	overTerms(w, unroll, step, advance, func() {
+		w.op("PREFETCHT1 (R12)")
+		w.op("PREFETCHT1 64(R12)")
+		w.op("ADDQ $128, R12")
+	})
 	store := w.fresh("store")
 	at := func(i, v int) string { return fmt.Sprintf("%d(DI)", (i*w.wide+v)*w.width) }
 	w.op("TESTQ SI, SI")

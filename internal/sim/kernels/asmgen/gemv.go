@@ -30,25 +30,8 @@ func fmaRow(w *writer) {
 		w.op("ADDQ $%d, AX", 4*k)
 		w.op("ADDQ $%d, R13", 8*k)
 	}
-	loop, rest, one, done, store := w.fresh("loop"), w.fresh("rest"), w.fresh("one"), w.fresh("done"), w.fresh("store")
-	w.op("SUBQ $%d, CX", unroll)
-	w.op("JLT %s", rest)
-	w.label(loop)
-	for k := range unroll {
-		step(k)
-	}
-	advance(unroll)
-	w.op("SUBQ $%d, CX", unroll)
-	w.op("JGE %s", loop)
-	w.label(rest)
-	w.op("ADDQ $%d, CX", unroll)
-	w.op("JEQ %s", done)
-	w.label(one)
-	step(0)
-	advance(1)
-	w.op("DECQ CX")
-	w.op("JNE %s", one)
-	w.label(done)
+	overTerms(w, unroll, step, advance, func() {})
+	store := w.fresh("store")
 	place := func(panel, at int) int { return panel*w.vecs*w.width + at }
 	w.op("TESTQ SI, SI")
 	w.op("JEQ %s", store)

@@ -97,10 +97,18 @@ func fmaBlock(w *writer, rows, vecs int) {
 		}
 		w.op("ADDQ $%d, R13", 8*k)
 	}
+	overTerms(w, unroll, step, advance, func() {})
+	fmaEnd(w, rows, vecs, acc)
+}
+
+// overTerms does the CX terms of a sum: unroll of them at a time, with what ahead writes before each such turn, and then one by
+// one. step writes term k of a turn, advance moves the pointers on by k terms.
+func overTerms(w *writer, unroll int, step, advance func(k int), ahead func()) {
 	loop, rest, one, done := w.fresh("loop"), w.fresh("rest"), w.fresh("one"), w.fresh("done")
 	w.op("SUBQ $%d, CX", unroll)
 	w.op("JLT %s", rest)
 	w.label(loop)
+	ahead()
 	for k := range unroll {
 		step(k)
 	}
@@ -116,7 +124,6 @@ func fmaBlock(w *writer, rows, vecs int) {
 	w.op("DECQ CX")
 	w.op("JNE %s", one)
 	w.label(done)
-	fmaEnd(w, rows, vecs, acc)
 }
 
 // fmaEnd adds what the bits of SI say to a tile, limits it and stores it: 1 what is there, 2 a number for each row,

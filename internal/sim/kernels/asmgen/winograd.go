@@ -264,31 +264,20 @@ func panelBlock(w *writer, row, vecs int) {
 			}
 		}
 	}
-	loop, rest, one, done := w.fresh("loop"), w.fresh("rest"), w.fresh("one"), w.fresh("done")
-	w.op("SUBQ $%d, CX", unroll)
-	w.op("JLT %s", rest)
-	w.label(loop)
-	if row == 0 {
-		w.op("PREFETCHT0 %d(AX)", panelAhead)
-		w.op("PREFETCHT0 %d(AX)", panelAhead+64)
+	advance := func(k int) {
+		w.op("ADDQ $%d, AX", 4*k*panelRows)
+		if k == 1 {
+			w.op("ADDQ R15, BX")
+		} else {
+			w.op("LEAQ (BX)(R15*%d), BX", k)
+		}
 	}
-	for k := range unroll {
-		step(k)
-	}
-	w.op("ADDQ $%d, AX", 4*unroll*panelRows)
-	w.op("LEAQ (BX)(R15*4), BX")
-	w.op("SUBQ $%d, CX", unroll)
-	w.op("JGE %s", loop)
-	w.label(rest)
-	w.op("ADDQ $%d, CX", unroll)
-	w.op("JEQ %s", done)
-	w.label(one)
-	step(0)
-	w.op("ADDQ $%d, AX", 4*panelRows)
-	w.op("ADDQ R15, BX")
-	w.op("DECQ CX")
-	w.op("JNE %s", one)
-	w.label(done)
+	overTerms(w, unroll, step, advance, func() {
+		if row == 0 {
+			w.op("PREFETCHT0 %d(AX)", panelAhead)
+			w.op("PREFETCHT0 %d(AX)", panelAhead+64)
+		}
+	})
 	w.op("MOVQ DI, CX")
 	if row > 0 {
 		w.op("LEAQ (CX)(DX*%d), CX", row)
