@@ -236,6 +236,9 @@ func FuzzReader(f *testing.F) {
 			if skimmed != nil && (len(s.tasks) != tr.Tasks.Len() || len(s.calls) != tr.Spans.Len() || (err2 == nil) != (err == nil) || err != nil && err.Error() != err2.Error()) {
 				t.Fatalf("skimmed %d tasks, %d calls, %v; read %d, %d, %v", len(s.tasks), len(s.calls), err2, tr.Tasks.Len(), tr.Spans.Len(), err)
 			}
+			if s.orphan {
+				t.Fatal("a task came before its account")
+			}
 			for i, k := range tr.Tasks.All() {
 				if skimmed != nil && (s.tasks[i].Start != k.Start || s.tasks[i].Task != k.Task) {
 					t.Fatalf("row %d skimmed as %+v, read as %+v", i, s.tasks[i], k)
