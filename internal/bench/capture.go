@@ -12,8 +12,9 @@ import (
 const (
 	plainRun     = "Capture/plain"
 	wholeTasks   = 100_000
-	captureEach  = 4 // thousand tasks of a turn, a hundred blocks of records
+	captureEach  = 4 // thousand tasks of a turn, four blocks of records
 	captureTurns = 24
+	capturePairs = 4
 )
 
 // captureSpecs are what a trace costs. The same program runs with records and without, in turns; the difference is the record of
@@ -45,8 +46,9 @@ func (r *rig) eagerStreams() (func() error, error) {
 	}, err
 }
 
-// captureTask takes the two in turns, and of each the fastest turn, which other load on the machine disturbs least: the
-// difference is a twentieth of what is measured.
+// captureTask runs with and without records in turns, and takes of each the fastest turn, which other load on the machine disturbs
+// least: the difference is a twentieth of what is measured. Where the two lie in memory makes as much of a difference between any
+// two runs, in either direction, so that it is the mean of several pairs, each opened anew, one or the other first.
 func captureTask(o *Options) (*probe, error) {
 	times := func(r *rig) (func(m *meter) error, error) {
 		f, err := r.eagerStreams()
@@ -62,33 +64,58 @@ func captureTask(o *Options) (*probe, error) {
 			})
 		}, err
 	}
-	without, err := with(nil, times)(o)
-	if err != nil {
-		return nil, err
-	}
-	recorded, err := traced(times)(o)
-	if err != nil {
-		return nil, cmp.Or(err, without.close())
-	}
+	plain, recorded := with(nil, times), traced(times)
 	burst := func(m *meter) error {
 		if m.counts {
-			return recorded.burst(m)
+			return once(o, m, recorded)
 		}
-		best := [2]time.Duration{math.MaxInt64, math.MaxInt64}
-		for range captureTurns {
-			for i, p := range []*probe{without, recorded} {
-				var x meter
-				if err := p.burst(&x); err != nil {
-					return err
-				}
-				best[i] = min(best[i], x.wall)
-				m.ops = x.ops
+		for k := range capturePairs {
+			first, second, sign := plain, recorded, time.Duration(1)
+			if k%2 == 1 {
+				first, second, sign = second, first, -1
 			}
+			a, b, err := fastest(o, captureTurns, first, second)
+			if err != nil {
+				return err
+			}
+			m.ops += captureEach * nodes
+			m.wall += sign * (b - a)
 		}
-		m.wall = best[1] - best[0]
 		return nil
 	}
-	return &probe{burst, func() error { return cmp.Or(without.close(), recorded.close()) }}, nil
+	return &probe{burst: burst}, nil
+}
+
+// fastest runs bursts of two benchmarks in turns, and says how long the fastest of each took.
+func fastest(o *Options, turns int, first, second func(*Options) (*probe, error)) (a, b time.Duration, err error) {
+	p, err := first(o)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = cmp.Or(err, p.close()) }()
+	q, err := second(o)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = cmp.Or(err, q.close()) }()
+	a, b = math.MaxInt64, math.MaxInt64
+	for range turns {
+		var x, y meter
+		if err := cmp.Or(p.burst(&x), q.burst(&y)); err != nil {
+			return 0, 0, err
+		}
+		a, b = min(a, x.wall), min(b, y.wall)
+	}
+	return a, b, nil
+}
+
+// once runs one burst of a benchmark.
+func once(o *Options, m *meter, open func(*Options) (*probe, error)) error {
+	p, err := open(o)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(p.burst(m), p.close())
 }
 
 // captureWhole measures runs from their first submission to their end.

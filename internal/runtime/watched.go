@@ -13,6 +13,7 @@ type watched struct {
 	drain *trace.Drain // into rec
 	out   *live.Writer // nil: nobody can look
 	mem   []byte
+	rows  []trace.Task // of a block, for who looks
 	calls []trace.Span // that fill a block of the drain
 
 	subs map[uint32]*Subscription // by the model's number in rows
@@ -31,14 +32,17 @@ func (w *watched) begin(mem []byte) {
 func (w *watched) wanted() bool { return w != nil && w.out.Wanted() }
 
 // Swap records rows, shows them to who looks, and gives an empty block for theirs.
-func (w *watched) Swap(rows []trace.Task) (empty []trace.Task) {
-	if len(w.subs) > 0 {
-		w.tell(rows)
+func (w *watched) Swap(b *trace.Block) (empty *trace.Block) {
+	if told, wanted := len(w.subs) > 0, w.out.Wanted(); told || wanted {
+		w.rows = b.AppendTasks(w.rows[:0])
+		if told {
+			w.tell(w.rows)
+		}
+		if wanted {
+			w.out.Tasks(w.rows, w.rec.StringTable())
+		}
 	}
-	if w.out.Wanted() {
-		w.out.Tasks(rows, w.rec.StringTable())
-	}
-	return w.drain.Tasks(rows)
+	return w.drain.Tasks(b)
 }
 
 // spans records host calls of a thread. Names of constants repeat: most need no look into the table.

@@ -279,7 +279,7 @@ func (m *Machine) timeout(p *Port) {
 	m.unwait(p)
 	p.result.Expired = true
 	if q := p.dev.queue; q != nil {
-		p.result.Task = uint32(q.flip)<<16 | uint32(q.taskID)
+		p.result.Task = q.task
 	}
 	m.release(p, m.now)
 }

@@ -108,7 +108,7 @@ func DivisionFault(code uint32) *Fault {
 func (m *Machine) fail(q *Queue, f *Fault) {
 	d := q.desc()
 	f.Device, f.Stream, f.Time = q.dev.id, q.name, m.now
-	f.Task = uint32(q.flip)<<16 | uint32(q.taskID)
+	f.Task = q.task
 	f.Name = uint32(d.name())
 	if q.fn != nil && f.Name == 0 {
 		f.Name = uint32(q.fn.Name)

@@ -45,7 +45,7 @@ func (m *Machine) Past(device int) []PastTask {
 func (h *History) add(q *Queue, d *Desc, end int64) {
 	t := &h.ring[h.n%len(h.ring)]
 	h.n++
-	*t = PastTask{Device: q.dev.id, Stream: q.name, Task: uint32(q.flip)<<16 | uint32(q.taskID), Kind: d.kind(), Name: d.name(), Blocks: q.blocks, Start: q.startT, End: end, Code: q.code}
+	*t = PastTask{Device: q.dev.id, Stream: q.name, Task: q.task, Kind: d.kind(), Name: d.name(), Blocks: q.blocks, Start: q.startT, End: end, Code: q.code}
 	if q.instance != nil {
 		t.Task = uint32(q.cur)
 	}
@@ -80,7 +80,7 @@ func (d *Device) QueueStates() []QueueState {
 		if q == nil || q.dev != d {
 			continue
 		}
-		s := QueueState{Stream: q.name, Sunk: q.instance != nil, Task: uint32(q.flip)<<16 | uint32(q.taskID), Retired: q.cur, Use: q.Use()}
+		s := QueueState{Stream: q.name, Sunk: q.instance != nil, Task: q.task, Retired: q.cur, Use: q.Use()}
 		if s.Arrived = q.known; !s.Sunk {
 			s.Arrived = q.arrivedBy(d.m.now)
 		} else {

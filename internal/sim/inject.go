@@ -105,7 +105,7 @@ func (m *Machine) meets(i *Injection, q *Queue) bool {
 	if kernel := q.fn != nil && q.fn.engine() != trace.EngineAICPU; kernel == (i.Kind == InjectDMA) {
 		return false
 	}
-	task := int64(q.taskID)
+	task := int64(uint16(q.task))
 	if q.instance != nil {
 		task = int64(q.cur)
 	}

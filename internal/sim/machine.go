@@ -118,7 +118,7 @@ type Machine struct {
 	history       *History
 	valueWaits    []*Queue // poll a word of memory
 	dirty         bool     // some device may dispatch
-	rows          []trace.Task
+	records       records
 	stats         Stats
 	onFault       func(*Fault)
 	warnings      []string
@@ -141,7 +141,7 @@ func NewMachine(c Config) (*Machine, error) {
 	if c.LoopTurns == 0 {
 		c.LoopTurns = 1 << 22
 	}
-	m := &Machine{cfg: c, rows: make([]trace.Task, 0, trace.BlockRows)}
+	m := &Machine{cfg: c, records: newRecords(c.Recorder)}
 	if c.Pace {
 		m.live.pace = time.Now()
 	}

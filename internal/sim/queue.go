@@ -49,8 +49,7 @@ type Queue struct {
 	// Device side, the owner's.
 	cur      uint64 // next descriptor to retire
 	known    uint64 // descriptors that have arrived
-	taskID   uint16
-	flip     uint16
+	task     uint32 // of the head: flip count << 16 | task id
 	state    queueState
 	engine   uint8
 	skip     uint8 // descriptors that a condition leaves out
@@ -80,6 +79,7 @@ type Queue struct {
 	faultPos uint64
 	waiters  []*Port
 	minWait  uint64
+	sketch   sketch // of the kernel that was recorded last
 }
 
 // Domain is what fails together when a task fails under STOP_ON_FAILURE: the queues of a context.

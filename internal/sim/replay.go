@@ -210,7 +210,7 @@ func (m *Machine) again(r *replay, t0 int64) {
 	m.stats.Tasks += r.tasks
 	m.stats.HostCopies += r.copies
 	m.stats.DeviceTime = max(m.stats.DeviceTime, t0+r.length)
-	if m.cfg.Recorder == nil {
+	if m.records.to == nil {
 		for _, i := range r.effects {
 			m.repeat(&r.events[i], t0)
 		}
@@ -224,7 +224,7 @@ func (m *Machine) again(r *replay, t0 int64) {
 		e := &r.events[i]
 		m.repeat(e, t0)
 		if !e.begin {
-			m.record(e.q, m.now)
+			m.record(e.q, e.q.desc(), m.now)
 			e.q.fn, e.q.code, e.q.pending, e.q.blocks, e.q.waited, e.q.state = nil, 0, nil, 0, false, qOff
 		}
 	}

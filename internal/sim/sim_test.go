@@ -18,9 +18,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rows is a sink that keeps everything, in a canonical order when asked.
 type rows struct{ tasks []trace.Task }
 
-func (r *rows) Swap(t []trace.Task) []trace.Task {
-	r.tasks = append(r.tasks, t...)
-	return t[:0]
+func (r *rows) Swap(b *trace.Block) *trace.Block {
+	r.tasks = b.AppendTasks(r.tasks)
+	b.Reset()
+	return b
 }
 
 func testChip() *soc.Chip {
@@ -495,4 +496,4 @@ func BenchmarkSubmit(b *testing.B) {
 
 type discard struct{}
 
-func (discard) Swap(t []trace.Task) []trace.Task { return t[:0] }
+func (discard) Swap(b *trace.Block) *trace.Block { b.Reset(); return b }

@@ -273,8 +273,10 @@ func (m *Machine) retire(q *Queue, end int64) {
 	if in := q.instance; in != nil && in.replay.state == replayLearning {
 		m.noteEnd(q)
 	}
-	m.record(q, end)
 	d := q.desc()
+	if m.records.to != nil {
+		m.record(q, d, end)
+	}
 	if m.history != nil {
 		m.history.add(q, d, end)
 	}
@@ -308,9 +310,8 @@ func (q *Queue) advance() {
 	if q.instance != nil {
 		return
 	}
-	if q.taskID++; q.taskID == 65535 {
-		q.taskID = 0
-		q.flip++
+	if q.task++; uint16(q.task) == 65535 {
+		q.task++
 	}
 }
 

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// BlockRows is how many tasks a block of a Drain has room for: half of a first-level cache. Blocks are used again at once, so
-	// that all of them that are under way stay in the second-level cache of the core that fills them.
-	BlockRows = 256
-	callRows  = 2 * BlockRows
-	// mostBlocks is how many may wait at any time: 96 MiB, a million tasks, for which the goroutine needs some 20 ms. As many as it
-	// has emptied may wait as well, so that what waits is never more than the trace itself, and a long run only loses records
-	// where the goroutine is slower by half than who fills the blocks.
-	mostBlocks = 4096
+	// callRows is how many host calls a block has room for, fewRows how many tasks one that collects small numbers.
+	callRows = BlockRows
+	fewRows  = 256
+	// mostBlocks is how many may wait at any time: 56 MiB, a million launches of a few kernels or a quarter of that if each task has
+	// an outline of its own, for which the goroutine needs some 20 ms. As many as it has emptied may wait as well, so that what
+	// waits is never more than the trace itself, and a long run only loses records where the goroutine is slower by half than who
+	// fills the blocks.
+	mostBlocks = 512
 	// wakeAt is how many wait before the goroutine is started or woken: that costs as much as recording some hundred tasks.
-	wakeAt = 32
+	wakeAt = 4
 	// poll is how often the goroutine looks by itself while there is something to do, so that nobody has to wake it; after idle
 	// looks in vain it sleeps.
 	poll = 100 * time.Microsecond
@@ -32,6 +32,8 @@ const (
 type Drain struct {
 	rec  *Recorder
 	most int
+	next *Block // that is given for the one after this
+	seen []Task // by the recorder's tap
 	few  []Task // handed over in small numbers
 
 	mu      sync.Mutex
@@ -39,6 +41,7 @@ type Drain struct {
 	first   int
 	held    int // blocks that wait or are being emptied
 	emptied int
+	blocks  []*Block
 	tasks   [][]Task
 	calls   [][]Span
 	started bool
@@ -48,8 +51,9 @@ type Drain struct {
 	ended   sync.WaitGroup
 }
 
-// block is rows of one kind.
+// block is rows of one kind: a Block, tasks of several ones, or calls.
 type block struct {
+	block *Block
 	tasks []Task
 	calls []Span
 }
@@ -60,38 +64,67 @@ func NewDrain(r *Recorder) *Drain {
 }
 
 // Tasks hands over a block of rows, whose ids come from Intern and AddAccount of the recorder, and gives an empty one.
-func (d *Drain) Tasks(rows []Task) (empty []Task) {
+func (d *Drain) Tasks(b *Block) (empty *Block) {
 	r := d.rec
 	if r.tap != nil {
-		r.tap(rows)
+		d.seen = b.AppendTasks(d.seen[:0])
+		r.tap(d.seen)
 	}
-	kept := rows[:r.room(r.taken, len(rows))]
-	r.taken += len(kept)
-	if len(kept) < cap(rows)/2 { // not worth a block
-		if len(d.few)+len(kept) > cap(d.few) {
-			d.few = d.giveTasks(d.few)
+	b.Filled = r.room(r.taken, b.Filled)
+	r.taken += b.Filled
+	if b.Filled < fewRows/2 { // not worth a block
+		if len(d.few)+b.Filled > cap(d.few) {
+			d.few = d.giveFew()
 		}
-		d.few = append(d.few, kept...)
-		return rows[:0]
+		d.few = b.AppendTasks(d.few)
+		b.Reset()
+		return b
 	}
 	if len(d.few) > 0 {
-		d.few = d.giveTasks(d.few)
+		d.few = d.giveFew()
 	}
-	return d.giveTasks(kept)
+	return d.giveBlock(b)
 }
 
-func (d *Drain) giveTasks(rows []Task) (empty []Task) {
+func (d *Drain) giveBlock(b *Block) (empty *Block) {
+	d.mu.Lock()
+	if !d.give(block{block: b}) {
+		d.mu.Unlock()
+		d.rec.lost += int64(b.Filled)
+		b.Reset()
+		return b
+	}
+	spare := last(&d.blocks)
+	d.mu.Unlock()
+	if spare == nil {
+		spare = new(Block)
+	}
+	if empty, d.next = d.next, spare; empty == nil {
+		empty = new(Block)
+	}
+	spare.soon()
+	return empty
+}
+
+func (d *Drain) giveFew() (empty []Task) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(rows) > 0 && !d.give(block{tasks: rows}) {
-		d.rec.lost += int64(len(rows))
-		return rows[:0]
+	if len(d.few) > 0 && !d.give(block{tasks: d.few}) {
+		d.rec.lost += int64(len(d.few))
+		return d.few[:0]
 	}
-	if n := len(d.tasks); n > 0 {
-		empty, d.tasks = d.tasks[n-1], d.tasks[:n-1]
-		return empty
+	if empty = last(&d.tasks); empty == nil {
+		empty = make([]Task, 0, fewRows)
 	}
-	return make([]Task, 0, BlockRows)
+	return empty
+}
+
+// last takes the last one of a list; it is the zero value if there is none.
+func last[T any](list *[]T) (x T) {
+	if n := len(*list); n > 0 {
+		x, *list = (*list)[n-1], (*list)[:n-1]
+	}
+	return x
 }
 
 // Spans hands over a block of host calls and gives an empty one.
@@ -105,11 +138,10 @@ func (d *Drain) Spans(rows []Span) (empty []Span) {
 		r.lost += int64(len(kept))
 		return rows[:0]
 	}
-	if n := len(d.calls); n > 0 {
-		empty, d.calls = d.calls[n-1], d.calls[:n-1]
-		return empty
+	if empty = last(&d.calls); empty == nil {
+		empty = make([]Span, 0, callRows)
 	}
-	return make([]Span, 0, callRows)
+	return empty
 }
 
 // give puts a block into the line, if there is room, and wakes the goroutine when enough wait.
@@ -166,14 +198,21 @@ func (d *Drain) empty() (some bool) {
 			d.waiting, d.first = d.waiting[:0], 0
 		}
 		d.mu.Unlock()
+		if b.block != nil {
+			d.rec.tasks.appendBlock(b.block)
+		}
 		d.rec.tasks.append(b.tasks)
 		d.rec.spans.append(b.calls)
 		d.mu.Lock()
 		d.held--
 		d.emptied++
-		if b.tasks != nil {
+		switch {
+		case b.block != nil:
+			b.block.Reset()
+			d.blocks = append(d.blocks, b.block)
+		case b.tasks != nil:
 			d.tasks = append(d.tasks, b.tasks[:0])
-		} else {
+		default:
 			d.calls = append(d.calls, b.calls[:0])
 		}
 	}
@@ -183,7 +222,7 @@ func (d *Drain) empty() (some bool) {
 // Close puts what waits into the recorder, whose rows may then come from elsewhere. Nothing is handed over any more.
 func (d *Drain) Close() {
 	if len(d.few) > 0 { // before the end: it may start the goroutine
-		d.few = d.giveTasks(d.few)
+		d.few = d.giveFew()
 	}
 	d.mu.Lock()
 	d.closing = true

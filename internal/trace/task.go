@@ -162,8 +162,7 @@ type Sink interface {
 	Spans(rows []Span)
 }
 
-// Swapper takes rows as a Sink does, but keeps the block in which they stand and gives an empty one for it, so that nothing is
-// copied: see Drain.
+// Swapper takes a block of rows as a Sink does, but keeps it and gives an empty one, so that nothing is copied: see Drain.
 type Swapper interface {
-	Swap(rows []Task) (empty []Task)
+	Swap(b *Block) (empty *Block)
 }

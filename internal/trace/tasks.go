@@ -72,6 +72,18 @@ func (t *Tasks) append(rows []Task) {
 	}
 }
 
+// appendBlock appends the rows of a block.
+func (t *Tasks) appendBlock(b *Block) {
+	var rows [transposed]Task
+	for i := 0; i < b.Filled; i += len(rows) {
+		n := min(len(rows), b.Filled-i)
+		for k := range n {
+			rows[k] = b.Task(i + k)
+		}
+		t.append(rows[:n])
+	}
+}
+
 // reopen lets the last chunk take rows again.
 func (t *Tasks) reopen() {
 	if t.n&chunkMask != 0 {
