@@ -29,10 +29,12 @@ const (
 	trackProcess      = 3
 	trackParent       = 5
 	trackCounter      = 8
-	trackRank         = 12
+	trackOrder        = 11 // child_ordering
+	trackRank         = 12 // sibling_order_rank
 	trackProcesses    = 19 // process_ordering, of the root track
 	rootTrack         = 0
 	orderExplicit     = 1
+	orderByRank       = 3 // ChildTracksOrdering.EXPLICIT
 	processPID        = 1
 	processName       = 6
 	counterUnitName   = 6

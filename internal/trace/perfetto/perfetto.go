@@ -175,6 +175,7 @@ func (c *writer) tracks() {
 		b := number(nil, trackUUID, next)
 		b = number(b, trackParent, c.processTrack(devicePid+int(v.Device)))
 		b = text(b, trackName, c.t.String(v.Name))
+		b = number(b, trackRank, next) // behind all lanes
 		c.track(field(b, trackCounter, nil))
 		next++
 	}
@@ -194,5 +195,6 @@ func (c *writer) process(pid int, named map[int]bool) {
 	}
 	b := number(nil, trackUUID, c.processTrack(pid))
 	b = field(b, trackProcess, text(number(nil, processPID, uint64(pid)), processName, name))
+	b = number(b, trackOrder, orderByRank) // by name, Stream 10 would stand before Stream 2
 	c.track(number(b, trackRank, uint64(pid)))
 }

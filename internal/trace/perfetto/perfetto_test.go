@@ -78,6 +78,7 @@ type seen struct {
 func view(t *testing.T, b []byte) seen {
 	t.Helper()
 	v := seen{tracks: map[uint64]string{}}
+	rank := map[uint64]int32{} // of the last child of a track
 	names := map[protowire.Number]map[uint64]string{}
 	type slice struct {
 		label string
@@ -116,6 +117,13 @@ func view(t *testing.T, b []byte) seen {
 					t.Fatalf("track %s has no parent", name)
 				}
 				name = v.tracks[parent] + "/" + name
+				last, behind := rank[parent]
+				if behind && int32(d.num(12)) <= last {
+					t.Fatalf("track %s has rank %d behind %d", name, d.num(12), last)
+				}
+				rank[parent] = int32(d.num(12))
+			} else if d.num(11) != 3 {
+				t.Fatalf("the tracks of %s are not in the order of their ranks", name)
 			}
 			if v.tracks[d.num(1)] != "" {
 				t.Fatalf("track %d twice", d.num(1))

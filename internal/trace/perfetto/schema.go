@@ -54,7 +54,7 @@ var schema = [...]struct {
 	inDefaults:      {"TracePacketDefaults", []member{{58, varint, "timestamp_clock_id", 0}}},
 	inTrack: {"TrackDescriptor", []member{
 		{1, varint, "uuid", 0}, {2, framed, "name", 0}, {3, framed, "process", inProcess}, {5, varint, "parent_uuid", 0},
-		{8, framed, "counter", inCounter}, {12, varint, "sibling_order_rank", 0}, {19, varint, "process_ordering", 0},
+		{8, framed, "counter", inCounter}, {11, varint, "child_ordering", 0}, {12, varint, "sibling_order_rank", 0}, {19, varint, "process_ordering", 0},
 	}},
 	inProcess: {"ProcessDescriptor", []member{{1, varint, "pid", 0}, {6, framed, "process_name", 0}}},
 	inCounter: {"CounterDescriptor", nil},
