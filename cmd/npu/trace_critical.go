@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -54,25 +55,32 @@ func runTraceCritical(ctx context.Context, o *traceCriticalOptions) error {
 		o.sayLost(strings.Join(o.files, ", "), t)
 		p := critical.Find(t)
 		if o.json {
-			if o.limit > 0 {
-				p.Segments = longest(p.Segments, o.limit)
-			}
-			return o.printJSON(p)
+			return o.printJSON(struct {
+				*critical.Path
+				Segments []critical.Segment `json:"segments"`
+			}{p, slices.AppendSeq([]critical.Segment{}, segments(p, o.limit))})
 		}
-		return printTraceCritical(o.streams, &p, o.limit)
+		return printTraceCritical(o.streams, p, o.limit)
 	})
 }
 
-// longest is the n longest segments, in the order of time.
-func longest(all []critical.Segment, n int) []critical.Segment {
-	if len(all) <= n {
-		return all
+// segments is the segments of p, or the longest ones if there is a limit, in the order of time.
+func segments(p *critical.Path, limit int) iter.Seq[critical.Segment] {
+	return func(yield func(critical.Segment) bool) {
+		if limit == 0 {
+			for i := range p.Len() {
+				if !yield(p.Segment(i)) {
+					return
+				}
+			}
+			return
+		}
+		for _, i := range p.Longest(limit) {
+			if !yield(p.Segment(i)) {
+				return
+			}
+		}
 	}
-	out := slices.Clone(all)
-	slices.SortStableFunc(out, func(a, b critical.Segment) int { return int(max(min((b.End-b.Start)-(a.End-a.Start), 1), -1)) })
-	out = out[:n]
-	slices.SortFunc(out, func(a, b critical.Segment) int { return int(max(min(a.Start-b.Start, 1), -1)) })
-	return out
 }
 
 func printTraceCritical(s *streams, p *critical.Path, limit int) error {
@@ -103,13 +111,9 @@ func printTraceCritical(s *streams, p *critical.Path, limit int) error {
 	if _, err := fmt.Fprintln(s.out); err != nil {
 		return err
 	}
-	segments := p.Segments
-	if limit > 0 {
-		segments = longest(segments, limit)
-	}
 	return s.table("start"+unit+"\ttime"+unit+"\tdevice\tstream\tcause\tname", func(row func(cells ...any)) {
-		for _, x := range segments {
-			row(s.ns(x.Start-p.Segments[0].Start), s.ns(x.End-x.Start), x.Device, x.Stream, x.Cause, x.Name)
+		for x := range segments(p, limit) {
+			row(s.ns(x.Start-p.Segment(0).Start), s.ns(x.End-x.Start), x.Device, x.Stream, x.Cause, x.Name)
 		}
 	})
 }

@@ -37,11 +37,22 @@ type Segment struct {
 
 // Path is the critical path.
 type Path struct {
-	TotalNs  int64           `json:"total_ns"`
-	Causes   map[Cause]int64 `json:"causes"`
-	Ops      []Op            `json:"ops"` // work by operator type, the longest first
-	Segments []Segment       `json:"segments"`
+	TotalNs int64           `json:"total_ns"`
+	Causes  map[Cause]int64 `json:"causes"`
+	Ops     []Op            `json:"ops"` // work by operator type, the longest first
+
+	t      *trace.Trace
+	pieces []piece // the last one first
 }
+
+// piece is a segment in short: there may be as many as tasks.
+type piece struct {
+	start, end int64
+	row        int32
+	cause      uint8 // of causes
+}
+
+var causes = [...]Cause{Work, Host, Engine, Event, Scheduler, Unknown}
 
 // Op is the share of one operator type.
 type Op struct {
@@ -50,38 +61,93 @@ type Op struct {
 	TotalNs int64  `json:"total_ns"`
 }
 
-// Find finds the path of t.
-func Find(t *trace.Trace) Path {
+// Find finds the path of t, which it keeps.
+func Find(t *trace.Trace) *Path {
 	f := newFinder(t)
-	p := Path{Causes: map[Cause]int64{}, Ops: []Op{}, Segments: []Segment{}}
+	p := &Path{Causes: map[Cause]int64{}, Ops: []Op{}, t: t}
 	if len(f.byEnd) == 0 {
 		return p
 	}
 	f.walk(f.byEnd[len(f.byEnd)-1])
-	slices.Reverse(f.out)
-	ops := map[string]*Op{}
-	for _, s := range f.out {
-		p.Causes[s.Cause] += s.End - s.Start
-		p.TotalNs += s.End - s.Start
-		if s.Cause != Work {
+	p.pieces = f.out
+	type opKey struct {
+		op   trace.StringID
+		kind trace.Kind
+	}
+	work := map[opKey]*Op{}
+	for _, x := range p.pieces {
+		p.Causes[causes[x.cause]] += x.end - x.start
+		p.TotalNs += x.end - x.start
+		if causes[x.cause] != Work {
 			continue
 		}
-		o := ops[s.Type]
+		key := opKey{op: t.Tasks.Op.At(int(x.row))}
+		if t.String(key.op) == "" {
+			key.kind = t.Tasks.Kind.At(int(x.row))
+		}
+		o := work[key]
 		if o == nil {
-			o = &Op{Name: s.Type}
-			ops[s.Type] = o
+			o = &Op{Name: typeOf(t, int(x.row))}
+			work[key] = o
 		}
 		o.Count++
-		o.TotalNs += s.End - s.Start
+		o.TotalNs += x.end - x.start
 	}
-	for _, o := range ops {
+	named := map[string]*Op{} // strings may be there twice, or be the name of a kind
+	for _, o := range work {
+		if same := named[o.Name]; same != nil {
+			same.Count += o.Count
+			same.TotalNs += o.TotalNs
+			continue
+		}
+		named[o.Name] = o
+	}
+	for _, o := range named {
 		p.Ops = append(p.Ops, *o)
 	}
 	slices.SortFunc(p.Ops, func(a, b Op) int { return cmp.Or(cmp.Compare(b.TotalNs, a.TotalNs), cmp.Compare(a.Name, b.Name)) })
-	if f.out != nil {
-		p.Segments = f.out
-	}
 	return p
+}
+
+// Len is how many segments the path has.
+func (p *Path) Len() int { return len(p.pieces) }
+
+// Segment is segment i, in the order of time.
+func (p *Path) Segment(i int) Segment {
+	x := &p.pieces[len(p.pieces)-1-i]
+	k := p.t.Tasks.At(int(x.row))
+	return Segment{
+		Start: x.start, End: x.end, Cause: causes[x.cause], Name: p.t.Label(&k), Type: typeOf(p.t, int(x.row)),
+		Device: k.Device, Stream: k.Stream, Task: k.Task,
+	}
+}
+
+// Longest is the numbers of the n longest segments, in the order of time; of segments as long as each other the first.
+func (p *Path) Longest(n int) []int {
+	length := func(i int) int64 {
+		x := &p.pieces[len(p.pieces)-1-i]
+		return x.end - x.start
+	}
+	var list []int
+	keep := func() {
+		slices.SortFunc(list, func(a, b int) int { return cmp.Or(cmp.Compare(length(b), length(a)), cmp.Compare(a, b)) })
+		list = list[:min(n, len(list))]
+	}
+	for i := range p.pieces {
+		if list = append(list, i); len(list) >= 2*n+64 {
+			keep()
+		}
+	}
+	keep()
+	slices.Sort(list)
+	return list
+}
+
+func typeOf(t *trace.Trace, row int) string {
+	if op := t.String(t.Tasks.Op.At(row)); op != "" {
+		return op
+	}
+	return t.Tasks.Kind.At(row).String()
 }
 
 type streamKey struct {
@@ -101,12 +167,12 @@ type finder struct {
 	previous []int32 // of the same stream; -1 for none
 	engines  map[engineKey][]int32
 	seen     []bool
-	out      []Segment
+	out      []piece
 }
 
 func newFinder(t *trace.Trace) *finder {
 	n := t.Tasks.Len()
-	f := &finder{t: t, waits: t.Waits(), previous: make([]int32, n), engines: map[engineKey][]int32{}, seen: make([]bool, n)}
+	f := &finder{t: t, waits: t.Waits(), byEnd: make([]int32, 0, n), previous: make([]int32, n), engines: map[engineKey][]int32{}, seen: make([]bool, n)}
 	last := map[streamKey]int32{}
 	for i := range n {
 		f.previous[i] = -1
@@ -120,7 +186,7 @@ func newFinder(t *trace.Trace) *finder {
 		last[key] = int32(i)
 		f.byEnd = append(f.byEnd, int32(i))
 	}
-	f.sort(f.byEnd)
+	f.sort()
 	for _, row := range f.byEnd {
 		if e := t.Tasks.Engine.At(int(row)); e != trace.EngineNone {
 			key := engineKey{t.Tasks.Device.At(int(row)), e}
@@ -130,9 +196,25 @@ func newFinder(t *trace.Trace) *finder {
 	return f
 }
 
-func (f *finder) sort(rows []int32) {
-	end := &f.t.Tasks.End
-	slices.SortStableFunc(rows, func(a, b int32) int { return cmp.Compare(end.At(int(a)), end.At(int(b))) })
+// sort puts byEnd in order. Rows that end together stay in theirs.
+func (f *finder) sort() {
+	type ended struct {
+		end int64
+		row int32
+	}
+	list := make([]ended, len(f.byEnd))
+	for i, row := range f.byEnd {
+		list[i] = ended{f.t.Tasks.End.At(int(row)), row}
+	}
+	slices.SortFunc(list, func(a, b ended) int {
+		if a.end != b.end {
+			return cmp.Compare(a.end, b.end)
+		}
+		return cmp.Compare(a.row, b.row)
+	})
+	for i, x := range list {
+		f.byEnd[i] = x.row
+	}
 }
 
 // latest is the row of rows, which are by end, that ended last by at and is not yet on the path; -1 for none.
@@ -165,14 +247,14 @@ func (f *finder) walk(row int32) {
 			from = max(from, min(f.t.Tasks.End.At(int(next)), at))
 		}
 		if work {
-			f.add(&k, Work, min(from, at), at)
+			f.add(row, Work, min(from, at), at)
 			at = min(from, at)
 		}
 		if next < 0 {
 			break
 		}
 		if end := min(f.t.Tasks.End.At(int(next)), at); end < at {
-			f.add(&k, cause, end, at)
+			f.add(row, cause, end, at)
 			at = end
 		}
 		row = next
@@ -210,13 +292,8 @@ func (f *finder) end(row int32) int64 {
 	return f.t.Tasks.End.At(int(row))
 }
 
-func (f *finder) add(k *trace.Task, cause Cause, from, to int64) {
-	if to <= from {
-		return
+func (f *finder) add(row int32, cause Cause, from, to int64) {
+	if to > from {
+		f.out = append(f.out, piece{from, to, row, uint8(slices.Index(causes[:], cause))})
 	}
-	op := f.t.String(k.Op)
-	if op == "" {
-		op = k.Kind.String()
-	}
-	f.out = append(f.out, Segment{Start: from, End: to, Cause: cause, Name: f.t.Label(k), Type: op, Device: k.Device, Stream: k.Stream, Task: k.Task})
 }

@@ -2,6 +2,8 @@ package critical
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +35,9 @@ func TestFind(t *testing.T) {
 		r := trace.NewRecorder()
 		r.Tasks(tt.tasks)
 		var got []string
-		for _, s := range Find(r.Finish()).Segments {
+		p := Find(r.Finish())
+		for i := range p.Len() {
+			s := p.Segment(i)
 			got = append(got, fmt.Sprintf("%s %d-%d", s.Cause, s.Start, s.End))
 		}
 		if strings.Join(got, ", ") != tt.want {
@@ -47,13 +51,14 @@ func TestFind_segmentsFollowEachOther(t *testing.T) {
 		tr := gen.Trace(gen.Options{Tasks: 2000, Devices: 2, Streams: 4, Seed: seed})
 		p := Find(tr)
 		sum := int64(0)
-		for i, s := range p.Segments {
-			if i > 0 && s.Start != p.Segments[i-1].End {
-				t.Fatalf("seed %d: segment %d starts at %d, the one before ends at %d", seed, i, s.Start, p.Segments[i-1].End)
+		for i := range p.Len() {
+			s := p.Segment(i)
+			if i > 0 && s.Start != p.Segment(i-1).End {
+				t.Fatalf("seed %d: segment %d starts at %d, the one before ends at %d", seed, i, s.Start, p.Segment(i-1).End)
 			}
 			sum += s.End - s.Start
 		}
-		last := p.Segments[len(p.Segments)-1].End
+		last := p.Segment(p.Len() - 1).End
 		if end := tr.Tasks.Start.At(0) + stats.NewInfo(tr).SpanNs; last != end || sum != p.TotalNs || p.TotalNs < (end-tr.Tasks.Start.At(0))*9/10 {
 			t.Errorf("seed %d: ends at %d of %d, %d of %d ns", seed, last, end, sum, p.TotalNs)
 		}
@@ -61,7 +66,27 @@ func TestFind_segmentsFollowEachOther(t *testing.T) {
 }
 
 func TestFind_emptyTrace(t *testing.T) {
-	if p := Find(trace.NewRecorder().Finish()); p.TotalNs != 0 || p.Segments == nil {
+	if p := Find(trace.NewRecorder().Finish()); p.TotalNs != 0 || p.Len() != 0 || len(p.Longest(3)) != 0 {
 		t.Errorf("%+v", p)
+	}
+}
+
+func TestPath_longest(t *testing.T) {
+	p := Find(gen.Trace(gen.Options{Tasks: 3000, Devices: 1, Streams: 3, Seed: 2}))
+	length := func(i int) int64 { s := p.Segment(i); return s.End - s.Start }
+	for _, n := range []int{1, 7, 200, p.Len(), p.Len() + 5} {
+		got := p.Longest(n)
+		if len(got) != min(n, p.Len()) || !slices.IsSorted(got) {
+			t.Fatalf("%d of %d: %d", n, p.Len(), len(got))
+		}
+		least, chosen := int64(math.MaxInt64), map[int]bool{}
+		for _, i := range got {
+			least, chosen[i] = min(least, length(i)), true
+		}
+		for i := range p.Len() {
+			if !chosen[i] && length(i) > least {
+				t.Errorf("%d: segment %d of %d ns is left out, the shortest is %d", n, i, length(i), least)
+			}
+		}
 	}
 }
