@@ -101,7 +101,11 @@ func TestWorkers_noMoreThreadsThanParts(t *testing.T) {
 	defer w.Close()
 	x := &Exec{Workers: w}
 	var worst atomic.Int64
-	for i := range 3000 {
+	rounds := 3000
+	if testing.Short() { // a sleep may take milliseconds
+		rounds = 300
+	}
+	for i := range rounds {
 		n := 2 + i%5
 		if i%50 == 0 {
 			n = 100
