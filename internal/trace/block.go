@@ -1,7 +1,5 @@
 package trace
 
-import "unsafe"
-
 const (
 	// BlockRows is how many tasks a Block has room for.
 	BlockRows = 2048
@@ -48,8 +46,8 @@ type Block struct {
 func (b *Block) Outline() (o *Task, at uint32) {
 	n := b.Outlined
 	b.Outlined = n + 1
-	if n%aheadOutlines == 0 && n+2*aheadOutlines <= BlockOutlines {
-		prefetch(unsafe.Pointer(&b.Outlines[n+aheadOutlines]), aheadOutlines*int(unsafe.Sizeof(Task{}))/cacheLine)
+	if n%aheadOutlines == 0 {
+		b.outlinesAhead(n + aheadOutlines)
 	}
 	return &b.Outlines[n], uint32(n)
 }
@@ -88,20 +86,3 @@ func (b *Block) AppendTasks(to []Task) []Task {
 	}
 	return to
 }
-
-// Ahead asks for the memory of records that will be written soon, after each AheadRows of them. Another core has read that memory
-// when the block was in use before. A store would wait until it gives it up, a quarter of a microsecond where the two do not
-// share a cache, and the stores behind it with it.
-func (b *Block) Ahead() {
-	if n := b.Filled + AheadRows; n+AheadRows <= BlockRows {
-		prefetch(unsafe.Pointer(&b.Rows[n]), AheadRows*int(unsafe.Sizeof(Record{}))/cacheLine)
-	}
-}
-
-// soon is Ahead for a block that will be filled next.
-func (b *Block) soon() {
-	prefetch(unsafe.Pointer(b), 1+2*AheadRows*int(unsafe.Sizeof(Record{}))/cacheLine)
-	prefetch(unsafe.Pointer(&b.Outlines), aheadOutlines*int(unsafe.Sizeof(Task{}))/cacheLine)
-}
-
-const cacheLine = 64
