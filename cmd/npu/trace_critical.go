@@ -112,8 +112,12 @@ func printTraceCritical(s *streams, p *critical.Path, limit int) error {
 		return err
 	}
 	return s.table("start"+unit+"\ttime"+unit+"\tdevice\tstream\tcause\tname", func(row func(cells ...any)) {
+		begin := int64(0)
+		if p.Len() > 0 {
+			begin = p.Segment(0).Start
+		}
 		for x := range segments(p, limit) {
-			row(s.ns(x.Start-p.Segment(0).Start), s.ns(x.End-x.Start), x.Device, x.Stream, x.Cause, x.Name)
+			row(s.ns(x.Start-begin), s.ns(x.End-x.Start), x.Device, x.Stream, x.Cause, x.Name)
 		}
 	})
 }

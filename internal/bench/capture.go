@@ -12,7 +12,7 @@ import (
 const (
 	plainRun     = "Capture/plain"
 	wholeTasks   = 100_000
-	captureEach  = 4 // thousand tasks of a turn, four blocks of records
+	captureEach  = 4 // thousand tasks of a turn, two blocks of records
 	captureTurns = 24
 	capturePairs = 4
 )
