@@ -134,7 +134,7 @@ func (o *inspectOptions) smiJSON(r smi.Report, text string, at time.Time) error 
 		}
 		return v.N
 	}
-	var list []any
+	list := []any{} // printed as [], never as null
 	switch r.Kind {
 	case smi.InfoReport, smi.WatchReport:
 		for _, f := range top.Saved(text, at) {

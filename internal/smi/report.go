@@ -47,10 +47,9 @@ func ReadReport(text string) Report {
 	}
 	if blocks, procs := fields(text); ours(blocks) || len(procs) > 0 {
 		kind := FieldReport
-		for _, key := range []string{"Total Count", "Card Count"} {
-			if _, ok := blocks[0].Find(key); ok {
-				kind = ListReport
-			}
+		// A saved text may have lines of processes and no field beside them, so no block either.
+		if len(blocks) > 0 && blocks[0].counts() {
+			kind = ListReport
 		}
 		return Report{Kind: kind, Blocks: blocks, Processes: procs}
 	}
@@ -93,6 +92,13 @@ func Tables(text string) []*Table {
 
 // known keys of "key : value" outputs; two of them make a text one of npu-smi.
 var knownKeys = regexp.MustCompile(`(?i)^(npu id|chip id|chip name|chip count|total count|card count|(ddr|hbm) .*|ai(core|vector|cpu|cube) .*|ctrlcpu .*|npu (temperature|utilization|real-time power).*|software version|firmware version|health( status)?|error code|pcie bus info|fault event .*|board id|product name|temperature|memory usage rate|real-time power)$`)
+
+// counts says whether this is the first block of "npu-smi info -l", which says how many devices follow.
+func (b Block) counts() bool {
+	_, total := b.Find("Total Count")
+	_, cards := b.Find("Card Count")
+	return total || cards
+}
 
 func ours(blocks []Block) bool {
 	n := 0

@@ -85,10 +85,19 @@ func TestParseWatch(t *testing.T) {
 	}
 }
 
+// What was cut from "info -t proc-mem" may be its processes alone.
+func TestReadReport_processesAlone(t *testing.T) {
+	r := ReadReport("Process id:71 Process name:x Process memory(MB):5\n")
+	if r.Kind != FieldReport || len(r.Blocks) != 0 || len(r.Processes) != 1 || r.Processes[0].PID != 71 || r.Processes[0].Chip.Known {
+		t.Errorf("%+v", r)
+	}
+}
+
 func FuzzReadReport(f *testing.F) {
 	f.Add(small + small)
 	f.Add("NpuID(Idx) ChipId(Idx)\n0 0\n0 1\n0 0 0\n")
 	f.Add("NPU ID : 0\n\nProcess id:71 Process name:x Process memory(MB):5\nChip ID : 0\n")
+	f.Add("Process id:71 Process name:x Process memory(MB):5\n")
 	f.Fuzz(func(t *testing.T, s string) {
 		r := ReadReport(s)
 		n := len(r.Blocks) + len(r.Processes) + len(r.Map) + len(r.Links)
