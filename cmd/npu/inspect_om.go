@@ -154,7 +154,7 @@ func inspectOM(_ context.Context, o *inspectOptions, path string) error {
 func newOMInfo(m *om.Model, o *inspectOptions) *omInfo {
 	x := &omInfo{Kind: "om", File: o.file, FileBytes: m.Bytes, Name: m.Header.Name, Models: max(1, len(m.Groups)), Header: m.Header, Dynamic: m.Header.Dynamic == 1,
 		Toolkit: m.Toolkit(), Framework: m.Attr("framework_type"), CommandLine: m.Attr("atc_cmdline"), OppVersion: m.Attr("opp_version"),
-		Tasks: m.TaskTypes(), Ops: m.Ops(), FrameworkOps: m.FrameworkOps(), Kernels: m.KernelCount(), Notes: m.Problems, LoadsOn: []string{}, Inputs: []omPort{}, Outputs: []omPort{}}
+		Tasks: m.TaskTypes(), Ops: m.Ops(), FrameworkOps: m.FrameworkOps(), Kernels: m.KernelCount(), Notes: append([]string{}, m.Problems...), LoadsOn: []string{}, Inputs: []omPort{}, Outputs: []omPort{}}
 	if len(m.Groups) > 0 {
 		x.Model = m.Groups[0].Name
 	}
