@@ -135,7 +135,11 @@ func TestRun_steadyStateAllocatesNothing(t *testing.T) {
 
 func TestRun_sameBitsForAnyNumberOfThreads(t *testing.T) {
 	sets := map[int]*Workers{}
-	for _, n := range []int{1, 2, 3, 5} {
+	counts := []int{1, 2, 3, 5}
+	if testing.Short() {
+		counts = []int{3}
+	}
+	for _, n := range counts {
 		sets[n] = NewWorkers(n)
 		defer sets[n].Close()
 	}
