@@ -12,10 +12,11 @@ type opKey struct {
 	kind     trace.Kind
 }
 
-// opSums sums tasks by operator type, by operator and, those that communicate, by operation.
-type opSums struct{ types, ops, comm *ops }
+// opSums sums tasks by operator type, by operator and, those that communicate, by operation. Tasks that carry an operation and
+// do not say of which type it is are held apart: databases list it as a whole as well.
+type opSums struct{ types, ops, comm, held *ops }
 
-func newOpSums() opSums { return opSums{newOps(), newOps(), newOps()} }
+func newOpSums() opSums { return opSums{newOps(), newOps(), newOps(), newOps()} }
 
 func (s *opSums) add(v *view, accounts []trace.Account) {
 	var k trace.Task
@@ -27,7 +28,11 @@ func (s *opSums) add(v *view, accounts []trace.Account) {
 			key.kind = kind
 		}
 		if kind == trace.Communication {
-			s.comm.add(uint32(name), opKey{key.op, name, kind}, &k, 0)
+			comm := s.comm
+			if key.op == 0 && v.flags[i]&trace.FlagPart == 0 {
+				comm = s.held
+			}
+			comm.add(uint32(name), opKey{key.op, name, kind}, &k, 0)
 		}
 		if v.flags[i]&trace.FlagPart != 0 || kind.Envelope() {
 			continue
@@ -95,6 +100,22 @@ func (o *ops) sum(place uint32, key opKey) *Op {
 		o.more[key] = s
 	}
 	return s
+}
+
+// collectives lists the collective operations: as a whole where they are there as a whole, else by the tasks that carry them.
+func (s *opSums) collectives(t *trace.Trace) []Op {
+	out := s.comm.list(t, true)
+	whole := make(map[string]bool, len(out))
+	for i := range out {
+		whole[out[i].Name] = true
+	}
+	for _, o := range s.held.list(t, true) {
+		if !whole[o.Name] {
+			out = append(out, o)
+		}
+	}
+	order(out)
+	return out
 }
 
 // list orders by total time, the longest first, then by name.

@@ -135,7 +135,7 @@ func (c *Collector) Whole(t *trace.Trace) {
 // Stats is the statistics of what was taken. t is the trace that it is of, whose tasks and calls are not looked at.
 func (c *Collector) Stats(t *trace.Trace) Stats {
 	out := Stats{
-		OpTypes: c.ops.types.list(t, false), Ops: c.ops.ops.list(t, true), Streams: []Stream{}, Devices: []Device{}, APIs: c.calls.list(t), Communication: c.ops.comm.list(t, true),
+		OpTypes: c.ops.types.list(t, false), Ops: c.ops.ops.list(t, true), Streams: []Stream{}, Devices: []Device{}, APIs: c.calls.list(t), Communication: c.ops.collectives(t),
 		Steps: append([]trace.Step{}, t.Source.Steps...), PMU: metrics(t.Source.Sheet("pmu")), CommTimes: commTimes(t), Links: links(t), Counters: counterStats(t),
 	}
 	names := map[streamKey]string{}

@@ -167,6 +167,21 @@ func TestNew_ordersOperatorsByTime(t *testing.T) {
 	}
 }
 
+// A database shows an operation as a whole and as the task that carries it, which lasts a little longer.
+func TestNew_collectivesOnce(t *testing.T) {
+	r := trace.NewRecorder()
+	a, b, op := r.Intern("hcom_allReduce__1_0"), r.Intern("hcom_allGather__1_1"), r.Intern("hcom_allReduce_")
+	r.Tasks([]trace.Task{
+		{Start: 0, End: 100, Name: a, Kind: trace.Communication, Stream: 4},
+		{Start: 5, End: 95, Name: a, Op: op, Kind: trace.Communication, Stream: 9, Flags: trace.FlagPart},
+		{Start: 200, End: 230, Name: b, Kind: trace.Communication, Stream: 4},
+	})
+	s := New(r.Finish())
+	if len(s.Communication) != 2 || s.Communication[0].TotalNs != 90 || s.Communication[0].Count != 1 || s.Communication[1].TotalNs != 30 {
+		t.Errorf("%+v", s.Communication)
+	}
+}
+
 func TestOverlap_overlappingSets(t *testing.T) {
 	r := trace.NewRecorder()
 	r.Tasks([]trace.Task{
