@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,6 +121,23 @@ func TestRead_tablesThatMayBeMissing(t *testing.T) {
 	}
 	if _, err := Read(context.Background(), filepath.Join(t.TempDir(), "none.db")); problem.ClassOf(err) != problem.Damaged || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Times are microseconds since 1970 as floating point numbers, numbers may be text.
+func TestRead_units(t *testing.T) {
+	tr, err := Read(context.Background(), made(t, `CREATE TABLE CommAnalyzerTime (hccl_op_name TEXT, start_timestamp NUMERIC, elapse_time NUMERIC, wait_time TEXT);
+		INSERT INTO CommAnalyzerTime VALUES ('hcom_allReduce__1_0', 1764246877147674.5, 0.43614, '2'), ('hcom_allReduce__1_1', 1764246877147675, -1.5, '0.5'), ('x', 1e300, NULL, 'N/A')`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := tr.Source.Sheet("communication")
+	for column, want := range map[string][]int64{
+		"start_ns": {1764246877147674500, 1764246877147675000, trace.NoInt}, "elapse_ns": {436140, -1500000, trace.NoInt}, "wait_ns": {2000000, 500000, trace.NoInt},
+	} {
+		if c := s.Column(column); c == nil || !slices.Equal(c.Int, want) {
+			t.Errorf("%s: %+v, want %v", column, c, want)
+		}
 	}
 }
 

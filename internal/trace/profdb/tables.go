@@ -203,6 +203,9 @@ func (r *reader) value(st *sqlite3.Stmt, i int, factor float64, text bool, words
 			return nil
 		}
 		if v, err := strconv.ParseInt(s, 10, 64); err == nil && strconv.FormatInt(v, 10) == s {
+			if factor != 0 {
+				return scaled(float64(v), factor)
+			}
 			return v // PYTORCH tables keep numbers as text
 		}
 		if v, err := strconv.ParseFloat(s, 64); err == nil && factor != 0 && !math.IsInf(v, 0) {
@@ -214,12 +217,14 @@ func (r *reader) value(st *sqlite3.Stmt, i int, factor float64, text bool, words
 }
 
 // scaled is a value in its new unit: a whole number, as times and sizes are.
+// scaled is v times factor, a whole number. The part behind the point is multiplied by itself: the product of a time since 1970
+// in microseconds is only good to 256 ns.
 func scaled(v, factor float64) any {
-	v *= factor
-	if math.Abs(v) >= math.MaxInt64/2 {
+	if !(math.Abs(v*factor) < math.MaxInt64/2) {
 		return nil
 	}
-	return int64(math.Round(v))
+	whole, rest := math.Modf(v)
+	return int64(whole)*int64(factor) + int64(math.Round(rest*factor))
 }
 
 // sampled makes counters of the last row of s: one a column that measures something.
