@@ -38,7 +38,8 @@ type builder struct {
 	own     bool // written by this program
 	base    int64
 	other   []byte // otherData
-	scanned int64
+	scanned int64  // objects
+	phased  int64  // those of them that are events
 	bad     int64
 	groups  uint32
 	threads uint16
@@ -86,6 +87,7 @@ func (b *builder) event(e *event) {
 		return
 	}
 	ph := e.ph[0]
+	b.phased++
 	b.phases[ph]++
 	switch ph {
 	case 'X', 'B', 'E', 'b', 'e', 'S', 'F', 'C':

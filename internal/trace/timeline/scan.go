@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 )
 
 // maxEvent bounds one event: longer ones are no events.
@@ -290,6 +292,7 @@ func (s *scanner) enter() error {
 		return nil
 	}
 	s.at++
+	var keys []string
 	for {
 		c, ok := s.skip()
 		switch {
@@ -299,11 +302,14 @@ func (s *scanner) enter() error {
 			s.at++
 			continue
 		case c != '"':
-			return errors.New("no traceEvents in the outermost object")
+			return noEvents(keys)
 		}
 		key, err := s.key()
 		if err != nil {
 			return err
+		}
+		if len(keys) < 64 {
+			keys = append(keys, key)
 		}
 		if c, ok = s.skip(); !ok {
 			return errEnd
@@ -326,6 +332,38 @@ func (s *scanner) enter() error {
 			}
 		}
 	}
+}
+
+// noEvents says what an object with these keys is, where that is known, and that it is no trace.
+func noEvents(keys []string) error {
+	is, do := "", "a trace is an array of events, or an object with the key traceEvents"
+	has := func(all ...string) bool {
+		return !slices.ContainsFunc(all, func(k string) bool { return !slices.Contains(keys, k) })
+	}
+	switch {
+	case has("nodes", "startTime"):
+		is, do = ": it is a CPU profile of V8", "record a trace instead, in the panel Performance or with --trace-events-enabled"
+	case has("meta", "threads"):
+		is, do = ": it is a profile of samples for profiler.firefox.com", ""
+	case has("profiles", "shared"):
+		is, do = ": it is a profile for speedscope", ""
+	case len(keys) > 0:
+		const most = 8
+		is = ": its keys are "
+		for i, k := range keys[:min(len(keys), most)] {
+			if i > 0 {
+				is += ", "
+			}
+			is += strconv.Quote(k)
+		}
+		if len(keys) > most {
+			is += ", ..."
+		}
+	}
+	if do != "" {
+		is += "; " + do
+	}
+	return errors.New("no traceEvents in the outermost object" + is)
 }
 
 // key takes a short string and the colon after it.

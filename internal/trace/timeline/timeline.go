@@ -51,7 +51,7 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o Options) (*
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if damage != nil && b.scanned == 0 {
+	if damage != nil && b.phased == 0 {
 		return nil, problem.Mark(problem.Damaged, damage)
 	}
 	b.finish()
@@ -89,8 +89,8 @@ func (b *builder) events(open func() (io.ReadCloser, error)) error {
 			return fmt.Errorf("read trace events: at offset %#x: %w; the %d events before it are good", s.offset+int64(s.at), err, b.scanned)
 		}
 		if !more {
-			if b.bad = s.bad; b.bad > 0 && b.scanned == 0 {
-				return fmt.Errorf("read trace events: none among the %d values of the array", b.bad)
+			if b.bad = s.bad; b.bad+b.scanned > 0 && b.phased == 0 {
+				return fmt.Errorf("read trace events: none among the %d values of the array: events are objects with a phase (ph)", b.bad+b.scanned)
 			}
 			return nil
 		}

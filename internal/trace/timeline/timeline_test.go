@@ -72,7 +72,12 @@ func TestRead_damage(t *testing.T) {
 	}{
 		"empty":          {"", "is empty", -1},
 		"no JSON":        {"hello", "no JSON array", -1},
-		"no events":      {`{"a":1}`, "no traceEvents", -1},
+		"no events":      {`{"a":1,"b":{}}`, `no traceEvents in the outermost object: its keys are "a", "b"; a trace is`, -1},
+		"empty object":   {`{}`, "outermost object; a trace is", -1},
+		"many keys":      {`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}`, `"h", ...;`, -1},
+		"CPU profile":    {`{"nodes":[],"startTime":1,"endTime":2,"samples":[]}`, "a CPU profile of V8", -1},
+		"speedscope":     {`{"$schema":"x","shared":{},"profiles":[]}`, "a profile for speedscope", -1},
+		"no phases":      {`[{"name":"a","value":1},{"name":"b"},3]`, "none among the 3 values of the array: events are objects with a phase", -1},
 		"cut in event":   {"[" + a + `,{"ph":"X","na`, "ends within the events; the 1 events before it are good", 1},
 		"cut in string":  {"[" + a + `,{"ph":"`, "ends within", 1},
 		"cut before":     {`{"stackFrames":{"a":"`, "ends within", -1},
