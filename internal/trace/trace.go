@@ -71,6 +71,13 @@ type Step struct {
 	Preparing     int64  `json:"preparing_ns"`
 }
 
+// Ranked says that s is of the rank of d, where it is of a rank that its source does not name, or names by its device.
+func (s *Step) Ranked(d SourceDevice) {
+	if s.Type == "rank" && d.Rank >= 0 && (s.Index == "" || s.Index == strconv.Itoa(d.Device)) {
+		s.Index = strconv.Itoa(d.Rank)
+	}
+}
+
 // Total is the count and time of one operator type or host call, as the vendor's tools sum it up.
 type Total struct {
 	Name    string

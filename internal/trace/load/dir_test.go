@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/ncruces/go-sqlite3"
 
 	"npu/internal/problem"
 	"npu/internal/trace"
@@ -173,5 +175,75 @@ func TestRead_neverAnalysed(t *testing.T) {
 	tr, err := File(context.Background(), dir)
 	if err != nil || tr.Tasks.Len() != 1 || tr.Spans.Len() != 1 || len(tr.Source.Devices) != 1 || tr.Source.Devices[0].Rank != 4 || tr.String(tr.Spans.At(0).Name) != "add1" {
 		t.Fatalf("%v, %+v", err, tr)
+	}
+}
+
+// put writes the files of dir; databases are made of their statements.
+func put(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, ".db") {
+			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		db, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(db.Exec(content), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A collection that was exported as text and as database says everything twice: it counts once.
+func TestRead_bothForms(t *testing.T) {
+	sides := map[string]string{
+		"profiler_info_7.json":                       "{}",
+		"ASCEND_PROFILER_OUTPUT/step_trace_time.csv": "Device_id,Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free\n4,13,1,2,3,4,5\n",
+		"ASCEND_PROFILER_OUTPUT/communication.json":  `{"step13":{"collective":{"hcom_allReduce__1_0@99":{"Communication Time Info":{"Start Timestamp(us)":10.5,"Elapse Time(ms)":2}}}}}`,
+		"ASCEND_PROFILER_OUTPUT/analysis.db": `CREATE TABLE StepTraceTime (deviceId, step TEXT, computing NUMERIC, free NUMERIC); INSERT INTO StepTraceTime VALUES (4,'13',1,5);
+			CREATE TABLE CommAnalyzerTime (hccl_op_name TEXT, group_name TEXT, start_timestamp NUMERIC, elapse_time NUMERIC, step TEXT, type TEXT);
+			INSERT INTO CommAnalyzerTime VALUES ('hcom_allReduce__1_0','99',10.5,2,'step13','collective');`,
+	}
+	kernels := "Device_id,Name,Type,Accelerator Core,Start Time(us),Duration(us)\n4,conv,Conv2D,AI_CORE,100,2\n"
+	for name, tt := range map[string]struct {
+		more  map[string]string
+		tasks int
+	}{
+		"tables alone": {nil, 0},
+		"kernels":      {map[string]string{"ASCEND_PROFILER_OUTPUT/kernel_details.csv": kernels}, 1},
+		"databases": {map[string]string{
+			"ASCEND_PROFILER_OUTPUT/memory_record.csv": "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Device Type\nPTA,1,2,3,NPU:4\n",
+			"ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_7.db": `CREATE TABLE TASK (startNs, endNs, deviceId, globalTaskId); INSERT INTO TASK VALUES (100,200,4,1);
+				CREATE TABLE RANK_DEVICE_MAP (rankId, deviceId); INSERT INTO RANK_DEVICE_MAP VALUES (7,4);
+				CREATE TABLE STEP_TIME (id, startNs, endNs); INSERT INTO STEP_TIME VALUES (13,100,200);
+				CREATE TABLE MEMORY_RECORD (component, timestamp, totalAllocated, totalReserved, deviceId); INSERT INTO MEMORY_RECORD VALUES ('PTA',1000,2097152,3145728,4);`,
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "host_1_2_ascend_pt")
+			put(t, dir, sides)
+			put(t, dir, tt.more)
+			tr, err := File(context.Background(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := tr.Source.Sheet("communication"); s == nil || s.Rows != 1 || tr.Tasks.Len() != tt.tasks {
+				t.Errorf("%d tasks, %+v", tr.Tasks.Len(), s)
+			}
+			if s := tr.Source.Steps; len(s) != 1 || s[0].Name != "13" || s[0].Index != "7" || s[0].Computing != 1000 {
+				t.Errorf("%+v", s)
+			}
+			if name == "databases" && tr.Counters.Len() != 2 {
+				t.Errorf("%d values", tr.Counters.Len())
+			}
+		})
 	}
 }

@@ -199,6 +199,15 @@ func exported(dir string, entries []entry) (parts []part) {
 	if parts != nil {
 		return parts
 	}
+	databases := 0
+	for _, path := range sides {
+		if strings.HasSuffix(path, ".db") {
+			databases++
+		}
+	}
+	if databases > 0 && databases < len(sides) { // both forms say the same
+		return []part{{path: dir, group: dir, read: next}}
+	}
 	for _, path := range sides {
 		parts = append(parts, plain(path, dir, nil, deviceOf(dir)))
 	}
@@ -343,18 +352,25 @@ func rankOf(dir string) int {
 // ranked says that the devices of t are those of rank.
 func ranked(t *trace.Trace, rank int) *trace.Trace {
 	out := *t
-	if len(out.Source.Devices) > 0 {
-		return &out
+	if len(out.Source.Devices) == 0 {
+		seen := map[uint16]bool{}
+		for i := range t.Tasks.Len() {
+			seen[t.Tasks.Device.At(i)] = true
+		}
+		for d := range seen {
+			out.Source.Devices = append(out.Source.Devices, trace.SourceDevice{ID: d, Rank: rank, Device: int(d)})
+		}
+		slices.SortFunc(out.Source.Devices, func(a, b trace.SourceDevice) int { return cmp.Compare(a.ID, b.ID) })
+		out.Source.Ranks = 1
+		if len(seen) == 0 {
+			out.Source.Sheets = slices.Clone(out.Source.Sheets)
+			for i := range out.Source.Sheets {
+				if s := &out.Source.Sheets[i]; s.Column("rank") == nil && s.Column("device") == nil {
+					s.Fixed(trace.IntColumn("rank"), int64(rank))
+				}
+			}
+		}
 	}
-	seen := map[uint16]bool{}
-	for i := range t.Tasks.Len() {
-		seen[t.Tasks.Device.At(i)] = true
-	}
-	for d := range seen {
-		out.Source.Devices = append(out.Source.Devices, trace.SourceDevice{ID: d, Rank: rank, Device: int(d)})
-	}
-	slices.SortFunc(out.Source.Devices, func(a, b trace.SourceDevice) int { return cmp.Compare(a.ID, b.ID) })
-	out.Source.Ranks = 1
 	for i := range out.Source.Sheets {
 		if c := out.Source.Sheets[i].Column("rank"); c != nil && c.Type == trace.ColumnInt {
 			c.Own()
@@ -365,9 +381,18 @@ func ranked(t *trace.Trace, rank int) *trace.Trace {
 			}
 		}
 	}
+	out.Source.Steps = slices.Clone(out.Source.Steps)
 	for i := range out.Source.Steps {
-		if s := &out.Source.Steps[i]; s.Type == "rank" && s.Index == "" {
-			s.Index = strconv.Itoa(rank)
+		k := &out.Source.Steps[i]
+		switch len(out.Source.Devices) {
+		case 0: // no tasks: a number, if any, is that of the device
+			if k.Type == "rank" {
+				k.Index = strconv.Itoa(rank)
+			}
+		case 1:
+			k.Ranked(trace.SourceDevice{Rank: rank, Device: out.Source.Devices[0].Device})
+		default:
+			k.Ranked(trace.SourceDevice{Rank: rank, Device: -1})
 		}
 	}
 	return &out

@@ -27,7 +27,7 @@ func withSides(read reading, sides []string) reading {
 			return t, err
 		}
 		device, known := onlyDevice(t)
-		var more []*trace.Trace
+		var more, databases []*trace.Trace
 		var missing []string
 		for _, path := range sides {
 			side, err := readSide(ctx, path, device)
@@ -44,10 +44,15 @@ func withSides(read reading, sides []string) reading {
 				if known {
 					own(side, device)
 				}
-				more = append(more, side)
+				if strings.HasSuffix(path, ".db") {
+					databases = append(databases, side)
+				} else {
+					more = append(more, side)
+				}
 			}
 		}
-		out := *merge.Attach(t, more...)
+		// Text and databases may say the same: text says a little more.
+		out := *merge.Attach(merge.Attach(t, more...), databases...)
 		out.Source.Missing = append(out.Source.Missing[:len(out.Source.Missing):len(out.Source.Missing)], missing...)
 		return &out, err
 	}

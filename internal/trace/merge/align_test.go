@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,5 +98,39 @@ func TestAttach(t *testing.T) {
 	}
 	if names != "baa" || tr.Tasks.Len() != 0 || tr.Source.Sheet("l2_cache").Rows != 1 || tr.Source.Sheet("more").Rows != 1 || tr.Source.BadRecords != 2 || len(tr.Source.Missing) != 1 || len(tr.Source.Steps) != 1 {
 		t.Errorf("counters %s, %+v", names, tr.Source)
+	}
+}
+
+// Two forms of one collection say the same things.
+func TestAttach_again(t *testing.T) {
+	main, text, database := trace.NewRecorder(), trace.NewRecorder(), trace.NewRecorder()
+	main.SetSource(trace.Source{
+		Devices: []trace.SourceDevice{{ID: 4, Rank: 2, Device: 4}}, Sheets: []trace.Sheet{*sheetOf(0, 1)},
+		Steps: []trace.Step{{Name: "50", Type: "rank", Index: "2", Total: 9}},
+	})
+	text.Counters([]trace.Counter{{Time: 1, Name: text.Intern("l2")}})
+	text.SetSource(trace.Source{Sheets: []trace.Sheet{*sheetOf(0, 1)}, Steps: []trace.Step{{Name: "50", Type: "rank", Index: "4", Computing: 5}, {Name: "51", Type: "rank"}}})
+	database.SetSource(trace.Source{Steps: []trace.Step{{Name: "50", Type: "rank", Computing: 6}, {Name: "51", Type: "stage"}}})
+	tr := Attach(main.Finish(), text.Finish(), database.Finish())
+	want := []trace.Step{{Name: "50", Type: "rank", Index: "2", Total: 9, Computing: 5}, {Name: "51", Type: "rank", Index: "2"}, {Name: "51", Type: "stage"}}
+	if tr.Counters.Len() != 0 || !slices.Equal(tr.Source.Steps, want) {
+		t.Errorf("%d values, %+v", tr.Counters.Len(), tr.Source.Steps)
+	}
+}
+
+// A database shows an operation as a whole and as the task that carries it: it is one.
+func TestCollect_carriers(t *testing.T) {
+	r := trace.NewRecorder()
+	for i, end := range []int64{10, 20} {
+		name := r.Intern("hcom_allReduce__1_" + string(rune('0'+i)))
+		r.Tasks([]trace.Task{
+			{Start: end - 9, End: end, Name: name, Kind: trace.Communication, Stream: 4},
+			{Start: end - 8, End: end - 1, Name: name, Op: r.Intern("hcom_allReduce_"), Kind: trace.Communication, Stream: 9, Flags: trace.FlagPart},
+		})
+	}
+	ends := map[collective]int64{}
+	collect(r.Finish(), ends)
+	if len(ends) != 2 || ends[collective{"hcom_allReduce__1_1", 0}] != 19 {
+		t.Errorf("%v", ends)
 	}
 }

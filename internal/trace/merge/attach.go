@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -24,28 +25,58 @@ func Attach(t *trace.Trace, sides ...*trace.Trace) *trace.Trace {
 	for i := range s.Sheets {
 		own[s.Sheets[i].Name] = true
 	}
-	counters := false
+	var counted []*trace.Trace
 	for _, side := range sides {
 		o := &side.Source
+		again := len(o.Sheets) > 0 // says what t says
 		for i := range o.Sheets {
 			if !own[o.Sheets[i].Name] {
 				s.AddSheet(&o.Sheets[i])
+				again = false
 			}
 		}
 		s.Missing = append(s.Missing, o.Missing...)
-		s.Steps = append(s.Steps, o.Steps...)
+		s.Steps = attachSteps(s.Steps, o.Steps, s.Devices)
 		s.BadRecords += o.BadRecords
 		for k, n := range o.Records {
 			if k != "rows" && k != "columns" {
 				s.Records[k] += n
 			}
 		}
-		counters = counters || side.Counters.Len() > 0
+		if side.Counters.Len() > 0 && !again {
+			counted = append(counted, side)
+		}
 	}
-	if counters {
-		join(&out, sides)
+	if counted != nil {
+		join(&out, counted)
 	}
 	return &out
+}
+
+// attachSteps adds more, of a side, to steps. A step that stands in both is one: what lasted how long in it goes to where only
+// its length is known.
+func attachSteps(steps, more []trace.Step, devices []trace.SourceDevice) []trace.Step {
+	known := len(steps)
+next:
+	for _, m := range more {
+		if len(devices) == 1 {
+			m.Ranked(devices[0])
+		}
+		for i := range steps[:known] {
+			k := &steps[i]
+			if k.Name != m.Name || k.Type != m.Type || k.Index != m.Index {
+				continue
+			}
+			total := cmp.Or(k.Total, m.Total)
+			if *k == (trace.Step{Name: k.Name, Type: k.Type, Index: k.Index, Total: k.Total}) {
+				*k = m
+			}
+			k.Total = total
+			continue next
+		}
+		steps = append(steps, m)
+	}
+	return steps
 }
 
 // join adds the counters of sides to those of t.
