@@ -247,3 +247,27 @@ func TestRead_bothForms(t *testing.T) {
 		})
 	}
 }
+
+// The folders that "msprof op" leaves: tables of one operator each.
+func TestRead_operator(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "OPPROF_20260911105016_ABCDEFGH")
+	blocks := "block_id,sub_block_id,aic_time(us),\n0,cube0,401.5,\n"
+	for _, kernel := range []string{"add/0", "mul/0"} {
+		put(t, filepath.Join(dir, kernel), map[string]string{
+			"OpBasicInfo.csv":     "Op Name,Op Type,Task Duration(us),Block Dim,Mix Block Dim,Device Id,Pid,Current Freq,Rated Freq,\n" + kernel + ",mix,4.5,1,2,0,5,1800,1800,\n",
+			"PipeUtilization.csv": blocks, "Memory.csv": blocks, "L2Cache.csv": blocks,
+		})
+	}
+	tr, err := File(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, rows := range map[string]int{"op_basic_info": 2, "pipe_utilization": 2, "memory": 2, "l2cache": 2} {
+		if s := tr.Source.Sheet(name); s == nil || s.Rows != rows {
+			t.Errorf("%s: %+v, want %d rows", name, s, rows)
+		}
+	}
+	if len(tr.Source.Totals) != 2 {
+		t.Errorf("%+v", tr.Source.Totals)
+	}
+}

@@ -153,7 +153,7 @@ func sort(dir string, entries []entry) (files map[string][]string, sides []strin
 		}
 	}
 	base := filepath.Base(dir)
-	add(dir, entries, base == "ASCEND_PROFILER_OUTPUT" || slices.Contains(exports, base))
+	add(dir, entries, base == "ASCEND_PROFILER_OUTPUT" || slices.Contains(exports, base) || slices.ContainsFunc(entries, operator))
 	for _, e := range entries {
 		if e.dir && slices.Contains(exports, e.name) {
 			if below, err := list(filepath.Join(dir, e.name)); err == nil {
@@ -163,6 +163,9 @@ func sort(dir string, entries []entry) (files map[string][]string, sides []strin
 	}
 	return files, append(files["steps"], files["side"]...)
 }
+
+// operator says whether e is what "msprof op" says first of the operator that it ran, beside tables of its blocks.
+func operator(e entry) bool { return e.file && profcsv.TableName(e.name) == "op_basic_info" }
 
 // exported takes the files of dir and of its folders of exports: of the forms that hold tasks the one that says most. Where its
 // first file cannot be read at all, the next form is read, and in the end the tables without tasks.

@@ -210,7 +210,12 @@ func file(ctx context.Context, path string, more details, device uint16) (*trace
 // tableOf is the name of the table in path, where its name or folder is of the vendor's tools.
 func tableOf(path string) string {
 	name := profcsv.TableName(path)
-	if dir := filepath.Base(filepath.Dir(path)); profcsv.Module(name) || dir == "ASCEND_PROFILER_OUTPUT" || slices.Contains(exports, dir) {
+	if name == "memory" { // of "msprof op", when the operator stands beside it
+		if entries, err := list(filepath.Dir(path)); err == nil && slices.ContainsFunc(entries, operator) {
+			return name
+		}
+	}
+	if dir := filepath.Base(filepath.Dir(path)); profcsv.Module(name) || dir == "ASCEND_PROFILER_OUTPUT" || strings.HasPrefix(dir, "OPPROF_") || slices.Contains(exports, dir) {
 		return name
 	}
 	return ""

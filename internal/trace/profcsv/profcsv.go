@@ -53,14 +53,18 @@ func Read(ctx context.Context, in io.Reader, o Options) (*trace.Trace, error) {
 	case known != "" || name != "" && len(t.header) > 1 && t.named():
 		// The file's name says more where two tables have the same columns, as those of network cards.
 		table := cmp.Or(name, known)
-		if known != "" && !strings.Contains(" nic roce hbm ddr hccs pcie qos sio ub llc_read_write llc_aicpu llc_ctrlcpu llc_bandwidth netdev_stats ", " "+name+" ") && !strings.HasPrefix(name, known) {
+		if known != "" && known != "op_blocks" && !strings.Contains(" nic roce hbm ddr hccs pcie qos sio ub llc_read_write llc_aicpu llc_ctrlcpu llc_bandwidth netdev_stats ", " "+name+" ") && !strings.HasPrefix(name, known) {
 			table = known
 		}
 		r.source.Format = table + " (CSV)"
 		if name == "kernel_details" || name == "op_summary" || name == "task_time" {
 			r.source.Missing = append(r.source.Missing, "the columns of start, duration and name: its rows are not tasks, but a table")
 		}
-		err = r.each(r.sheetRow(table))
+		row := r.sheetRow(table)
+		if known == "op_basic_info" && !o.Side {
+			row = r.operatorRow(row)
+		}
+		err = r.each(row)
 	default:
 		return nil, problem.Damagedf("read CSV: no table of tasks, operators, calls or steps: its columns are %s", list(t.header))
 	}
@@ -174,6 +178,17 @@ func (r *reading) totalRow() func() {
 		}
 		most, _ := r.rounded(longest)
 		r.source.Totals = append(r.source.Totals, trace.Total{Name: r.cell(name), Call: call, Count: max(r.whole(count), 0), TotalNs: ns, MaxNs: most})
+	}
+}
+
+// operatorRow reads the row of the one operator that "msprof op" ran, for a table and as a sum.
+func (r *reading) operatorRow(row func()) func() {
+	name, duration := r.find("Op Name"), r.find("Task Duration(us)")
+	return func() {
+		row()
+		if ns, ok := r.rounded(duration); ok {
+			r.source.Totals = append(r.source.Totals, trace.Total{Name: r.cell(name), Count: 1, TotalNs: ns, MaxNs: ns})
+		}
 	}
 }
 

@@ -197,3 +197,38 @@ func TestRead_otherSpellings(t *testing.T) {
 		}
 	}
 }
+
+// "msprof op" describes one operator: its time, and what its blocks did.
+func TestRead_operator(t *testing.T) {
+	tr, err := readText("Op Name,Op Type,Task Duration(us),Block Dim,Mix Block Dim,Device Id,Pid,Current Freq,Rated Freq,\nadd_custom_0_mix_aic,mix,454.299988,1,2,3,4805,1800,1800,\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := tr.Source.Sheet("op_basic_info")
+	if s == nil || s.Column("task_duration_ns").Int[0] != 454300 || s.Column("device").Int[0] != 3 || s.Column("current_freq").Int[0] != 1800 ||
+		len(tr.Source.Totals) != 1 || tr.Source.Totals[0] != (trace.Total{Name: "add_custom_0_mix_aic", Count: 1, TotalNs: 454300, MaxNs: 454300}) {
+		t.Errorf("%+v, %+v", s, tr.Source.Totals)
+	}
+	const blocks = "block_id,sub_block_id,aic_time(us),aiv_vec_ratio,aiv_mte2_active_bw(GB/s),\n0,cube0,401.5,NA,NA,\n0,vector0,NA,0.25,5.5,\n"
+	for name, want := range map[string]string{"pipe_utilization": "pipe_utilization", "": "op_blocks", "memory": "memory"} {
+		tr, err := Read(context.Background(), strings.NewReader(blocks), Options{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := tr.Source.Sheet(want)
+		if s == nil || s.Rows != 2 || len(s.Columns) != 5 || s.Column("aic_time_ns").Int[0] != 401500 || s.Column("aic_time_ns").Int[1] != trace.NoInt || s.Column("aiv_mte2_active_bw_gb_s") == nil || tr.Source.BadRecords != 0 {
+			t.Errorf("%s: %+v", want, tr.Source.Sheets)
+		}
+	}
+}
+
+// An end that lies centuries behind its start is none.
+func TestRead_absurdStop(t *testing.T) {
+	tr, err := readText("kernel_name,kernel_type,task_time(us),task_start(us),task_stop(us)\na,AI_CORE,2,-3000000000000000,3000000000000000\nb,AI_CORE,2.52,10,12.521\n")
+	if err != nil || tr.Tasks.Len() != 2 {
+		t.Fatalf("%v, %+v", err, tr)
+	}
+	if a, b := tr.Tasks.At(0), tr.Tasks.At(1); a.End-a.Start != 2000 || b.End-b.Start != 2521 {
+		t.Errorf("%+v, %+v", a, b)
+	}
+}

@@ -47,6 +47,8 @@ var known = []struct {
 	{"cpu_pmu_events", []string{"Event", "Name", "Count"}},
 	{"cpu_top_function", []string{"Function", "Cycles"}},
 	{"os_runtime_statistic", []string{"Thread ID", "Name", "Time(%)"}},
+	{"op_basic_info", []string{"Op Name", "Task Duration(us)", "Rated Freq"}},
+	{"op_blocks", []string{"block_id", "sub_block_id"}},
 }
 
 // recognised is the name of a table by its columns; empty when it is none that this package knows.
@@ -85,7 +87,8 @@ const modules = " op_summary op_statistic task_time api_statistic communication_
 	"aicpu aicpu_mi dp data_preprocess static_op_mem hbm ddr nic roce pcie hccs llc_read_write llc_aicpu llc_ctrlcpu llc_bandwidth qos sio ub ccu_mission ccu_channel soc_pmu acc_pmu " +
 	"stars_soc stars_chip_trans inter_soc low_power freq voltage netdev_stats dvpp cpu_usage process_cpu_usage sys_mem process_mem host_cpu_usage host_mem_usage host_network_usage " +
 	"host_disk_usage os_runtime_statistic os_runtime_api ai_core_utilization aiv_utilization ai_vector_core_utilization msprof_tx ge_op_execute prof_rule_0 kernel_details operator_details " +
-	"step_trace_time api event block_detail biu_group biu_perf instr ts_cpu_top_function ai_cpu_top_function ctrl_cpu_top_function ai_cpu_pmu_events ctrl_cpu_pmu_events ts_cpu_pmu_events page_fault dpu "
+	"step_trace_time api event block_detail biu_group biu_perf instr ts_cpu_top_function ai_cpu_top_function ctrl_cpu_top_function ai_cpu_pmu_events ctrl_cpu_pmu_events ts_cpu_pmu_events page_fault dpu " +
+	"op_basic_info arithmetic_utilization l2cache memory_l0 memory_ub pipe_utilization resource_conflict_ratio "
 
 // Module says whether name is one that the vendor's tools give a table.
 func Module(name string) bool { return name != "" && strings.Contains(modules, " "+name+" ") }
@@ -143,7 +146,7 @@ func (r *reading) sheetRow(name string) func() {
 			}
 		case bytes > 0:
 			c.Name, c.SheetColumn.Type = c.Name+"_bytes", trace.ColumnInt
-		case h == "Device_id" || h == "Device" || h == "Device Type":
+		case h == "Device_id" || h == "Device Id" || h == "Device" || h == "Device Type":
 			if device >= 0 {
 				continue
 			}

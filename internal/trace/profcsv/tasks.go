@@ -54,7 +54,7 @@ func (r *reading) taskRow() func() {
 			return
 		}
 		k := trace.Task{Start: from, End: from + length, Submit: from, Ready: from, Flags: trace.FlagNoSubmit}
-		if to, ok := r.time(stop); ok && to >= from {
+		if to, ok := r.time(stop); ok && to >= from && uint64(to)-uint64(from) <= math.MaxInt64/4 {
 			k.End = to
 		}
 		k.Name, k.Op = r.rec.Intern(r.cell(name)), r.rec.Intern(r.cell(op))

@@ -40,10 +40,14 @@ func (c *InfoCollector) answers(t *trace.Trace) []Answer {
 		}
 	}
 	s := &t.Source
+	bounds := "npu trace stats --only pmu"
+	if s.Sheet("pmu") == nil && s.Sheet("pipe_utilization") != nil {
+		bounds = "npu trace query 'select * from pipe_utilization'" // of "msprof op": by block, of one operator
+	}
 	list := []Answer{
 		{"where the device time went", c.rows > 0 || len(s.Totals) > 0, "npu trace stats", "--task-time=l0 or more"},
 		{"which operator types take it", k.typed || len(s.Totals) > 0, "npu trace stats --only op_types", "--task-time=l1 (torch_npu: profiler_level Level1)"},
-		{"what bounds a kernel", k.cycles || s.Sheet("pmu") != nil, "npu trace stats --only pmu", "--ai-core=on --aic-metrics=PipeUtilization (torch_npu: aic_metrics)"},
+		{"what bounds a kernel", k.cycles || s.Sheet("pmu") != nil || s.Sheet("pipe_utilization") != nil, bounds, "--ai-core=on --aic-metrics=PipeUtilization (torch_npu: aic_metrics)"},
 		{shapes, s.Sheet("op_details") != nil, "npu trace query 'select name, input_shapes from op_details'", "--task-time=l1 (torch_npu: profiler_level Level1)"},
 		{"why the device was idle", k.submitted, "npu trace stats --only idle,streams", "the host's calls: --ascendcl=on --runtime-api=on"},
 		{"what the host did", c.calls > 0, "npu trace stats --only apis", "--ascendcl=on --runtime-api=on (torch_npu: activities CPU)"},
