@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"npu/internal/trace"
 )
@@ -255,7 +256,14 @@ func (m *merger) describe(p *Part) {
 		s.Missing = append(s.Missing, missing)
 	}
 	s.Hints = append(s.Hints, o.Hints...)
-	s.Steps = append(s.Steps, o.Steps...)
+	for _, k := range o.Steps {
+		if n, err := strconv.ParseUint(k.Index, 10, 16); err == nil && k.Type == "device" {
+			if d, ok := m.devices[deviceKey{p.Group, uint16(n)}]; ok {
+				k.Index = strconv.Itoa(int(d.ID))
+			}
+		}
+		s.Steps = append(s.Steps, k)
+	}
 	s.Notes = append(s.Notes, o.Notes...)
 	for i := range o.Sheets {
 		table := m.sheet(p.Group, &o.Sheets[i])

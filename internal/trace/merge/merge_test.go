@@ -3,6 +3,7 @@ package merge
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	"npu/internal/trace"
@@ -45,7 +46,8 @@ func TestTraces_numbersOfDevices(t *testing.T) {
 		r := trace.NewRecorder()
 		r.Tasks([]trace.Task{{End: 1, Kind: trace.Nop, Device: device}})
 		if rank >= 0 {
-			r.SetSource(trace.Source{Ranks: 1, Devices: []trace.SourceDevice{{ID: device, Rank: rank, Device: int(device)}}})
+			steps := []trace.Step{{Name: "overlap analysis", Type: "device", Index: strconv.Itoa(int(device))}, {Name: "1", Type: "rank", Index: "0"}}
+			r.SetSource(trace.Source{Ranks: 1, Devices: []trace.SourceDevice{{ID: device, Rank: rank, Device: int(device)}}, Steps: steps})
 		}
 		return Part{Trace: r.Finish(), Group: group}
 	}
@@ -62,6 +64,11 @@ func TestTraces_numbersOfDevices(t *testing.T) {
 		got := Traces(tt.parts)
 		if devices := Used(got); !slices.Equal(devices, tt.want) || got.Source.Ranks != tt.ranks {
 			t.Errorf("%s: devices %v, %d ranks", name, devices, got.Source.Ranks)
+		}
+		for i, s := range got.Source.Steps {
+			if want := []string{"9", "0", "4", "0"}[i]; s.Index != want {
+				t.Errorf("%s: step %d is of %s %s, want %s", name, i, s.Type, s.Index, want)
+			}
 		}
 	}
 }
