@@ -216,9 +216,8 @@ func (r *reader) value(st *sqlite3.Stmt, i int, factor float64, text bool, words
 	return nil
 }
 
-// scaled is a value in its new unit: a whole number, as times and sizes are.
-// scaled is v times factor, a whole number. The part behind the point is multiplied by itself: the product of a time since 1970
-// in microseconds is only good to 256 ns.
+// scaled is v in its new unit, a whole number. The part behind the point is multiplied by itself: the product of a time since
+// 1970 in microseconds is only good to 256 ns.
 func scaled(v, factor float64) any {
 	if !(math.Abs(v*factor) < math.MaxInt64/2) {
 		return nil
