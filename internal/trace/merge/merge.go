@@ -41,6 +41,11 @@ func Traces(parts []Part) *trace.Trace {
 			ranks[d.Rank] = true
 		}
 	}
+	for _, k := range m.source.Steps { // all that some ranks left
+		if n, err := strconv.ParseUint(k.Index, 10, 16); err == nil && k.Type == "rank" {
+			ranks[int(n)] = true
+		}
+	}
 	m.source.Ranks = max(len(ranks), m.source.Ranks)
 	m.rec.SetMeta(m.meta)
 	m.rec.SetSource(m.source)

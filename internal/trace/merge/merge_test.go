@@ -46,7 +46,7 @@ func TestTraces_numbersOfDevices(t *testing.T) {
 		r := trace.NewRecorder()
 		r.Tasks([]trace.Task{{End: 1, Kind: trace.Nop, Device: device}})
 		if rank >= 0 {
-			steps := []trace.Step{{Name: "overlap analysis", Type: "device", Index: strconv.Itoa(int(device))}, {Name: "1", Type: "rank", Index: "0"}}
+			steps := []trace.Step{{Name: "overlap analysis", Type: "device", Index: strconv.Itoa(int(device))}, {Name: "1", Type: "rank", Index: strconv.Itoa(rank)}}
 			r.SetSource(trace.Source{Ranks: 1, Devices: []trace.SourceDevice{{ID: device, Rank: rank, Device: int(device)}}, Steps: steps})
 		}
 		return Part{Trace: r.Finish(), Group: group}
@@ -66,9 +66,15 @@ func TestTraces_numbersOfDevices(t *testing.T) {
 			t.Errorf("%s: devices %v, %d ranks", name, devices, got.Source.Ranks)
 		}
 		for i, s := range got.Source.Steps {
-			if want := []string{"9", "0", "4", "0"}[i]; s.Index != want {
+			if want := []string{"9", "9", "4", "4"}[i]; s.Index != want {
 				t.Errorf("%s: step %d is of %s %s, want %s", name, i, s.Type, s.Index, want)
 			}
 		}
+	}
+	// Of some ranks there may be tables alone.
+	r := trace.NewRecorder()
+	r.SetSource(trace.Source{Ranks: 1, Steps: []trace.Step{{Name: "1", Type: "rank", Index: "7"}}})
+	if got := Traces([]Part{part("a", 0, 9), {Trace: r.Finish(), Group: "b"}}); got.Source.Ranks != 2 {
+		t.Errorf("%d ranks, want 2", got.Source.Ranks)
 	}
 }

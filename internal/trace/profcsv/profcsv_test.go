@@ -186,13 +186,14 @@ func TestRead_otherSpellings(t *testing.T) {
 	for _, text := range []string{
 		"Op Name,Task Start Time,Task Duration,Task Type\na,10.5,2,AI_CORE\n", "op_name;start time(us);duration(us);Accelerator Core\na;10.5;2;AI_CORE\n",
 		"NAME\tSTART TIME(ns)\tDURATION(ns)\tTask Type\na\t10500\t2000\tAI_CORE\n", "\ufeff\"Name\",\"Start Time(us)\",\"Duration(us)\",\"Task Type\"\r\n\"a\",\"10.5\t\",\"1.9999999999\",\"AI_CORE\"\r\n",
+		"Name,Start Time(us),Duration(us),Task Type\ra,10.5,2,AI_CORE\r", "\ufeffName,Start Time(us) ,Duration(us),Task Type\nName,Start Time(us) ,Duration(us),Task Type\na,10.5,2,AI_CORE\n",
 	} {
 		tr, err := readText(text)
 		if err != nil || tr.Tasks.Len() != 1 {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		if k := tr.Tasks.At(0); k.Start != 10500 || k.End != 12500 || tr.String(k.Name) != "a" || k.Kind != trace.KernelAICore {
+		if k := tr.Tasks.At(0); k.Start != 10500 || k.End != 12500 || tr.String(k.Name) != "a" || k.Kind != trace.KernelAICore || tr.Source.BadRecords != 0 {
 			t.Errorf("%q: %+v", text, k)
 		}
 	}

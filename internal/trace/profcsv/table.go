@@ -2,11 +2,13 @@ package profcsv
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"npu/internal/trace/ascend"
@@ -31,6 +33,9 @@ const mostColumns = 4096
 func openTable(ctx context.Context, in io.Reader) (*table, error) {
 	src := &reader{ctx: ctx, Reader: in}
 	b := bufio.NewReaderSize(src, 1<<16)
+	if head, _ := b.Peek(1 << 15); bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(head, '\r') >= 0 {
+		b = bufio.NewReaderSize(&returns{b}, 1<<16)
+	}
 	t := &table{csv: csv.NewReader(b), in: b, src: src, column: map[string]int{}}
 	t.csv.Comma = delimiter(b)
 	t.csv.LazyQuotes, t.csv.FieldsPerRecord, t.csv.ReuseRecord = true, -1, true
@@ -45,7 +50,7 @@ func openTable(ctx context.Context, in io.Reader) (*table, error) {
 		return nil, fmt.Errorf("its header has %d columns, expected at most %d", len(head), mostColumns)
 	}
 	for i, name := range head {
-		name = strings.Trim(strings.TrimPrefix(name, "\ufeff"), " \t\r\"")
+		name = title(name)
 		t.header = append(t.header, name)
 		if _, ok := t.column[plain(name)]; !ok {
 			t.column[plain(name)] = i
@@ -68,9 +73,12 @@ func delimiter(b *bufio.Reader) rune {
 	return ','
 }
 
-// next moves to the next row; false at the end.
+// next moves to the next row; false at the end. Where tables were joined, the header comes again: that is no row.
 func (t *table) next() (bool, error) {
 	row, err := t.csv.Read()
+	for err == nil && t.isHeader(row) {
+		row, err = t.csv.Read()
+	}
 	switch {
 	case errors.Is(err, io.EOF):
 		return false, nil
@@ -87,6 +95,13 @@ func (t *table) next() (bool, error) {
 	t.row = row
 	return true, nil
 }
+
+func (t *table) isHeader(row []string) bool {
+	return len(row) > 1 && slices.EqualFunc(row, t.header, func(cell, name string) bool { return cell == name || title(cell) == name })
+}
+
+// title is a cell of the header without what stands around it.
+func title(s string) string { return strings.Trim(strings.TrimPrefix(s, "\ufeff"), " \t\r\"") }
 
 // plain is a name without what versions of exporters differ in: capitals, blanks and underscores.
 func plain(name string) string {
@@ -186,6 +201,19 @@ func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if n > 0 {
 		r.last = p[n-1]
+	}
+	return n, err
+}
+
+// returns reads a text whose lines end in carriage returns alone.
+type returns struct{ io.Reader }
+
+func (r *returns) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	for i, c := range p[:n] {
+		if c == '\r' {
+			p[i] = '\n'
+		}
 	}
 	return n, err
 }
