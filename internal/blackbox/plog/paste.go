@@ -2,6 +2,9 @@ package plog
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
 )
 
 // paste undoes what terminals, issue trackers and launchers do to log lines: colours, markdown quotes and fences,
@@ -37,6 +40,19 @@ func clean(line []byte) []byte {
 		return line[:0]
 	}
 	return bytes.TrimPrefix(line, []byte("\ufeff"))
+}
+
+// collected is the log line inside a line of JSON, as collectors of containers write them: {"log":"...","time":"..."}.
+func collected(line []byte) ([]byte, bool) {
+	if len(line) < 10 || line[0] != '{' || line[len(line)-1] != '}' {
+		return nil, false
+	}
+	var l struct{ Log, Message, Msg string }
+	if json.Unmarshal(line, &l) != nil {
+		return nil, false
+	}
+	text := cmp.Or(l.Log, l.Message, l.Msg)
+	return []byte(strings.TrimRight(text, "\r\n")), text != ""
 }
 
 // stripColour removes terminal control sequences.
@@ -144,7 +160,7 @@ func detect(sample []byte, whole bool) paste {
 // startsRecord says that a line begins something of its own.
 func startsRecord(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t")
-	if len(line) == 0 || codeLen(line) > 0 || headAt(line) >= 0 {
+	if len(line) == 0 || codeLen(line) > 0 || headAt(line) >= 0 || bracketLevel(line) != None {
 		return true
 	}
 	for _, s := range starters {
@@ -153,6 +169,18 @@ func startsRecord(line []byte) bool {
 		}
 	}
 	return false
+}
+
+// bracketLevel is the level of a line that begins with "[ERROR] " and has no other head: programs print such lines too.
+func bracketLevel(line []byte) Level {
+	if len(line) > 0 && line[0] == '[' {
+		if e := bytes.IndexByte(line[:min(len(line), 12)], ']'); e > 0 {
+			if lv, ok := levelOf(line[1:e]); ok {
+				return lv
+			}
+		}
+	}
+	return None
 }
 
 // continues says that next is the rest of a broken line whose last piece is prev bytes long, and whether a blank

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,10 @@ func TestHeads(t *testing.T) {
 			"APP", "", "ERR00100 PTA call acl api failed", 6210, Error, Host, "2024-06-27 10:50:39.000000"},
 		{"\x1b[31m[rank3]:[ERROR] GE(7,p):2025-01-02-03:04:05.006.007 [a.cc:1]7 f: text\x1b[0m",
 			"GE", "p", "7 f: text", 7, Error, Host, "2025-01-02 03:04:05.006007"},
+		{"[EXCEPTION] KERNEL(118,ffff4effd1e0,python):2025-01-02-03:04:05.006.007 [a/b.cc:1] Run] text [x] y] z",
+			"KERNEL", "python", "text [x] y] z", 118, Error, Host, "2025-01-02 03:04:05.006007"},
+		{`{"log":"[ERROR] GE(7,p):2025-01-02-03:04:05.006.007 [a.cc:1]7 f: a \"b\"\n","stream":"stderr","time":"2025-01-02T03:04:05Z"}`,
+			"GE", "p", `7 f: a "b"`, 7, Error, Host, "2025-01-02 03:04:05.006007"},
 		{"> [ERROR] GE(7,p):2025-01-02-03:04:05.006.007 [a.cc:1]7 f: text\r",
 			"GE", "p", "7 f: text", 7, Error, Host, "2025-01-02 03:04:05.006007"},
 	} {
@@ -64,6 +69,45 @@ func TestHeads(t *testing.T) {
 		if r.Module != c.module || r.Proc != c.proc || string(r.Text) != c.text || r.PID != c.pid || r.Level != c.level || r.Origin != c.origin || Clock(r.Time) != c.when {
 			t.Errorf("%q:\n got %s %q %q pid %d %v %v %s", c.line, r.Module, r.Proc, r.Text, r.PID, r.Level, r.Origin, Clock(r.Time))
 		}
+	}
+}
+
+// A message code stands behind what launchers, collectors and test runners put in front of a line, and is no code inside
+// a sentence.
+func TestPrefixedCodes(t *testing.T) {
+	for _, prefix := range []string{"", "worker-1: ", "(EngineCore_DP0 pid=7) ", "2025-07-23T03:47:57.07Z stderr F ", "app-1  | ", "[pod/a/b] ", "> ", "E   ", "  12  ",
+		"a.log:14:", "2025-07-23 03:47:57,070 - name - ERROR - ", "[collector]"} {
+		got := scanAll(t, prefix+"EZ9999: [PID: 9] 2025-01-02-03:04:05.006.007 (EZ9999):  text\n", Options{Level: Event, Since: NoTime})
+		if len(got) != 1 || got[0].Code != "EZ9999" || got[0].PID != 9 || string(got[0].Text) != "text" {
+			t.Errorf("%q: %+v", prefix, got)
+		}
+	}
+	for _, line := range []string{"see the page of EZ9999: it says more", ":EZ9999: text", "(EZ9999: text", "E"} {
+		for _, r := range scanAll(t, line+"\n", Options{Level: Event, Since: NoTime}) {
+			if r.Code != "" {
+				t.Errorf("%q has code %s", line, r.Code)
+			}
+		}
+	}
+}
+
+func TestLinesInJSON(t *testing.T) {
+	o := Options{Level: Event, Since: NoTime}
+	got := scanAll(t, `{"level":"error","message":"EZ9999: Inner Error!\nEZ9999: first\r\n\n        second"}`+"\n"+`{"a":"b"}`+"\n"+`{"log":"cut`+"\n", o)
+	var texts []string
+	for _, r := range got {
+		texts = append(texts, string(r.Text))
+	}
+	if want := []string{"Inner Error!", "first", "second", `{"a":"b"}`, `{"log":"cut`}; !slices.Equal(texts, want) {
+		t.Errorf("%q", texts)
+	}
+}
+
+// A program's own line of an error is read although the line before is below the level.
+func TestPlainLevels(t *testing.T) {
+	got := scanAll(t, "[INFO] begin\nmore\n[ERROR]  failed: code 5\n", Options{Level: Event, Since: NoTime})
+	if len(got) != 1 || got[0].Level != Error || string(got[0].Text) != "[ERROR]  failed: code 5" {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -7,6 +7,7 @@ package plog
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -129,7 +130,7 @@ func days(y, m, d int) int64 {
 // level names as they stand in heads.
 func levelOf(b []byte) (Level, bool) {
 	switch string(b) {
-	case "ERROR", "CRITICAL", "FATAL":
+	case "ERROR", "CRITICAL", "FATAL", "EXCEPTION":
 		return Error, true
 	case "WARNING", "WARN":
 		return Warning, true
@@ -179,14 +180,31 @@ func parseHead(line []byte, r *Record) bool {
 	r.Time = us
 	who := rest[open+1 : close]
 	r.PID, r.Proc = -1, ""
+	framework := false
 	if c := bytes.IndexByte(who, ','); c >= 0 {
 		if p, err := strconv.Atoi(string(bytes.TrimSpace(who[:c]))); err == nil {
 			r.PID = p
 		}
 		r.Proc = string(who[c+1:])
+		if thread, name, ok := strings.Cut(r.Proc, ","); ok && threadID(thread) { // MindSpore: pid, thread, process
+			r.Proc, framework = name, true
+		}
 	}
 	r.Text = tail(bytes.TrimLeft(rest[close+2+n:], " "), r)
+	if framework { // it has a module KERNEL too
+		r.Origin = Host
+	}
 	return true
+}
+
+// threadID says that s is the address of a thread, as "ffff4effd1e0".
+func threadID(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !digit(c) && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(s) >= 8
 }
 
 // closing finds "):" before a date; process names may contain ')' and ','.
@@ -239,6 +257,9 @@ func tail(b []byte, r *Record) []byte {
 	if len(b) > 0 && b[0] == '[' {
 		if c := bytes.IndexByte(b[:min(len(b), 512)], ']'); c > 0 {
 			b = bytes.TrimLeft(b[c+1:], " ")
+			if e := bytes.Index(b[:min(len(b), 80)], []byte("] ")); e > 0 && !bytes.ContainsAny(b[:e], " [") { // "] Launch] text": MindSpore's function
+				b = b[e+2:]
+			}
 		}
 	}
 	return b
@@ -269,6 +290,35 @@ func codeLen(b []byte) int {
 		return 0
 	}
 	return n
+}
+
+// codeAt is where a message code stands behind the prefix of a launcher or a collector: "worker-1: EI9999: ",
+// "(EngineCore pid=7) EZ9999[PID: 7] "; 0 if there is none.
+func codeAt(b []byte) int {
+	for i := 1; i < min(len(b), 120); i++ {
+		if b[i] != 'E' && b[i] != 'W' {
+			continue
+		}
+		if n := codeLen(b[i:]); n > 0 && i+n < len(b) && (b[i+n] == ':' || b[i+n] == '[') && isPrefix(b[:i]) {
+			return i
+		}
+	}
+	return 0
+}
+
+// isPrefix says that b can be what a launcher, a collector or a test runner puts in front of a line.
+func isPrefix(b []byte) bool {
+	words := bytes.TrimRight(b, " \t")
+	if len(bytes.Trim(words, " \t0123456789E")) == 0 { // numbers of lines; pytest marks what failed with an E
+		return true
+	}
+	switch last := words[len(words)-1]; last {
+	case ']', '|', '>':
+		return true
+	case ')', ':', '-':
+		return len(words) < len(b) || len(words) > 1 && last == ':' && digit(words[len(words)-2]) // or of grep -n
+	}
+	return bytes.HasSuffix(words, []byte(" F")) // of a container's runtime: "2025-07-23T03:47:57Z stderr F "
 }
 
 // intern avoids an allocation for the usual module names.

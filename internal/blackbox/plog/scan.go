@@ -76,6 +76,18 @@ func (s *scan) finish(l *lines) Stats {
 
 // line takes one physical line.
 func (s *scan) line(line []byte) error {
+	if inner, ok := collected(line); ok {
+		for l := range bytes.SplitSeq(inner, []byte{'\n'}) {
+			if err := s.physical(bytes.TrimRight(l, "\r")); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return s.physical(line)
+}
+
+func (s *scan) physical(line []byte) error {
 	if s.paste.width == 0 {
 		if skippable(line, s.o.Level) { // the fast path of big logs
 			s.below = true
@@ -179,13 +191,23 @@ func (s *scan) headless(line []byte) {
 	r := &s.rec
 	line = bytes.TrimLeft(line, " \t")
 	r.Cont = true
+	if lv := bracketLevel(line); lv != None {
+		r.Level = lv
+	}
 	if rank := rankOf(line); rank >= 0 { // [rank3]: text
 		if c := bytes.Index(line, []byte("]:")); c > 0 {
 			r.Rank = rank
 			line = bytes.TrimLeft(line[c+2:], " ")
 		}
 	}
-	if n := codeLen(line); n > 0 {
+	n := codeLen(line)
+	if n == 0 {
+		if at := codeAt(line); at > 0 { // behind the prefix of a launcher
+			line = line[at:]
+			n = codeLen(line)
+		}
+	}
+	if n > 0 {
 		r.Code, r.Module, r.Level, r.Origin = string(line[:n]), "", Error, Host
 		line = codeHead(line[n:], r)
 	} else if bytes.HasPrefix(line, []byte("[PID:")) {
