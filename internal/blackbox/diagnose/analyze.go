@@ -15,15 +15,17 @@ const (
 
 // Analyzer takes records and keeps incidents. Its memory is bounded, whatever the size of the logs.
 type Analyzer struct {
-	files     []string
-	procs     map[procKey]*process
-	incidents []*incident
-	events    []*event
-	dumps     map[int]*textdump.Parser // firmware text dumps by file
-	faults    []*pageFault
-	rankPID   map[int]int
-	block     procKey // process of the exception block that is being read
-	dropped   int
+	files      []string
+	procs      map[procKey]*process
+	incidents  []*incident
+	events     []*event
+	dumps      map[int]*textdump.Parser // firmware text dumps by file
+	faults     []*pageFault
+	rankPID    map[int]int
+	complaints []complaint
+	unknown    int     // lines of errors that no rule explains
+	block      procKey // process of the exception block that is being read
+	dropped    int
 }
 
 type procKey struct{ pid, file int }
@@ -136,6 +138,7 @@ func (a *Analyzer) Add(r *plog.Record) {
 		a.messageCode(p, r)
 	}
 	switch {
+	case a.commLine(p, r):
 	case has(t, "core id is") || has(t, "pc start:"):
 		a.coreLine(p, r)
 	case has(t, "errcode:("):
@@ -158,9 +161,9 @@ func (a *Analyzer) Add(r *plog.Record) {
 		a.timeoutReport(p, r)
 	case has(t, "sdma channel is"):
 		a.sdmaError(p, r)
-	case has(t, "async copy failed"), has(t, "memcpy async failed"):
+	case has(t, "async copy failed"), has(t, "memcpy async failed"), has(t, "[fftsplus sdma error]"):
 		a.copyFailed(p, r)
-	case has(t, "otify wait"):
+	case has(t, "otify wait"), has(t, "hccl fftsplus task timeout"):
 		a.notifyWait(p, r)
 	case has(t, "event_id=0x"):
 		a.rasEvent(r)
@@ -171,7 +174,9 @@ func (a *Analyzer) Add(r *plog.Record) {
 	case has(t, "RTS_HWTS") || has(t, "function=hwts"):
 		a.hwts(p, r)
 	case r.Level == plog.Error || r.Cont:
-		a.codes(p, r)
+		if !a.codes(p, r) {
+			a.complain(r)
+		}
 	}
 }
 

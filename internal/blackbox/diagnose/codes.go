@@ -9,7 +9,8 @@ import (
 )
 
 // codes reads the lines that only carry numbers: retCode, InnerCode, ErrCode, runtime result, drvRetCode.
-func (a *Analyzer) codes(p *process, r *plog.Record) {
+// It is false for a line without any.
+func (a *Analyzer) codes(p *process, r *plog.Record) bool {
 	t := r.Text
 	drv := intField(t, "drvRetCode=", "drvRetCode:", "drv_ret=")
 	acl := aclIn(t)
@@ -18,7 +19,7 @@ func (a *Analyzer) codes(p *process, r *plog.Record) {
 	oom := has(t, "MemAlloc failed") || has(t, "lloc device memory failed") || has(t, "out of memory") && r.Code != ""
 	beat := has(t, "heartbeat lost") || has(t, "lost heartbeat") && acl == 0
 	if drv == nil && acl == 0 && !hasInner && !hasRet && !oom && !beat && !a.aicpuLine(p, r) {
-		return
+		return false
 	}
 	k := kindCode
 	switch {
@@ -72,6 +73,7 @@ func (a *Analyzer) codes(p *process, r *plog.Record) {
 	if fresh || drv != nil || acl != 0 && len(in.evidence) < 8 {
 		a.cite(in, r)
 	}
+	return true
 }
 
 // setACL keeps the code that the user sees; a more precise one replaces the general code of a model.
@@ -114,7 +116,7 @@ func (a *Analyzer) owner(p *process, r *plog.Record, k kind, acl int) *incident 
 
 // aclIn finds an aclError in the ways it is printed.
 func aclIn(t []byte) int {
-	for _, key := range []string{"ErrCode=", "runtime result = ", "error code is ", "error code:", "errorCode:", "ErrorCode=", "errCode=", "result[", "ErrorNo: ", "rt result = ", "ge result[", "errorCode = ", "ret: ", "acl ret ", "ret="} {
+	for _, key := range []string{"ErrCode=", "runtime result = ", "error code is ", "error code:", "errorCode:", "ErrorCode=", "errCode=", "result[", "ErrorNo: ", "rt result = ", "ge result[", "errorCode = ", "error code ", "retcode: ", "ret[", " code=", "ret: ", "acl ret ", "ret="} {
 		v := after(t, key)
 		if v == nil {
 			continue
@@ -141,7 +143,12 @@ func callOf(t []byte) string {
 // messageCode notes EZ9999 and its kind; EL0004 and EI0002 say something of their own.
 func (a *Analyzer) messageCode(p *process, r *plog.Record) {
 	switch r.Code {
-	case "EI0002", "EI0004", "EI0006", "EI0012":
+	case "EI0001", "EI0003", "EI0004", "EI0005", "EI0008":
+		e, _ := errcode.Message(r.Code)
+		in := a.commCause(p, r, r.Code+": "+e.Meaning, e.Next)
+		in.code(r.Code)
+		in.comm.because(complaintText(r.Text))
+	case "EI0002", "EI0006", "EI0012":
 		in := a.incidentFor(p, r, kindWait)
 		in.code(r.Code)
 		if n := intField(r.Text, "remote rank [", "remote rank:", "remote rank ["); n != nil {
@@ -172,6 +179,7 @@ func (a *Analyzer) messageCode(p *process, r *plog.Record) {
 		if e, ok := errcode.Message(r.Code); ok && len(r.Text) > 0 && e.Class != "framework" && e.Class != "warning" && r.Code[len(r.Code)-4:] != "9999" {
 			in := a.begin(p, r, kindCode)
 			in.code(r.Code)
+			in.said = complaintText(r.Text)
 			a.cite(in, r)
 		}
 	}
@@ -220,14 +228,14 @@ func (a *Analyzer) notifyWait(p *process, r *plog.Record) {
 	if n := intField(r.Text, "notify_id="); n != nil {
 		in.notify.ID = *n
 	}
-	if n := intField(r.Text, "timeout="); n != nil {
+	if n := intField(r.Text, "timeout=", "timeout:"); n != nil {
 		in.notify.Seconds = *n
 	}
 	if d := intField(r.Text, "device_id="); d != nil {
 		in.device = d
 	}
 	if in.stream == nil {
-		in.stream, in.task = intField(r.Text, "stream_id="), intField(r.Text, "task_id=")
+		in.stream, in.task = intField(r.Text, "stream_id=", "stream_id:"), intField(r.Text, "task_id=", "task_id:")
 		p.remember(in)
 	}
 	a.cite(in, r)

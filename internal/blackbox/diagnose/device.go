@@ -15,7 +15,7 @@ func (a *Analyzer) deviceLine(r *plog.Record) {
 	case has(t, "event_id=0x"):
 		a.rasEvent(r)
 		return
-	case has(t, "Devmm_svm_get_heap"), has(t, "vm_fault"):
+	case has(t, "Devmm_svm_get_heap"), has(t, "vm_fault"), has(t, "svm_device_fault"):
 		pid := intField(t, "hostpid=", "host_pid=", "pid=")
 		if addr, ok := hexField(t, "start="); ok && addr != 0 && len(a.faults) < 256 {
 			f := &pageFault{hostPID: -1, addr: addr, time: r.Time, line: a.evidence(r)}
@@ -32,6 +32,9 @@ func (a *Analyzer) deviceLine(r *plog.Record) {
 		return
 	}
 	if !textdump.Wants(t) {
+		if r.Level == plog.Error && !r.Cont {
+			a.complain(r)
+		}
 		return
 	}
 	p := a.dumps[r.File]

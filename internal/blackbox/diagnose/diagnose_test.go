@@ -206,12 +206,16 @@ func TestPastedExcerpts(t *testing.T) {
 		"colour":    func(s string) string { return strings.ReplaceAll(s, "[ERROR]", "\x1b[31m[ERROR]\x1b[0m") },
 		"launcher":  func(s string) string { return "[rank0]:" + strings.ReplaceAll(s, "\n", "\n[rank0]:") },
 		"container": func(s string) string { return "app-1  | " + strings.ReplaceAll(s, "\n", "\napp-1  | ") },
-		"fenced":    func(s string) string { return "It fails:\n```\n" + s + "\n```\nAny idea?\n" },
-		"terminal":  func(s string) string { return fold80(s, 120) },
-		"narrow":    func(s string) string { return fold80(s, 80) },
-		"reflowed":  func(s string) string { return reflow(s, 100) },
-		"headless":  headless,
-		"both":      func(s string) string { return "> " + strings.ReplaceAll(reflow(headless(s), 90), "\n", "\r\n> ") },
+		"collector": func(s string) string { return inJSON(s) },
+		"engine": func(s string) string {
+			return "(EngineCore pid=7) " + strings.ReplaceAll(s, "\n", "\n(EngineCore pid=7) ")
+		},
+		"fenced":   func(s string) string { return "It fails:\n```\n" + s + "\n```\nAny idea?\n" },
+		"terminal": func(s string) string { return fold80(s, 120) },
+		"narrow":   func(s string) string { return fold80(s, 80) },
+		"reflowed": func(s string) string { return reflow(s, 100) },
+		"headless": headless,
+		"both":     func(s string) string { return "> " + strings.ReplaceAll(reflow(headless(s), 90), "\n", "\r\n> ") },
 	}
 	for _, f := range []string{"01-blocktable-oob.log", "02-mte-write-overflow.log", "04-mpu-scalar.log", "08-vector-timeout-sync.log", "13-ub-wrap.log", "16-950-decimal-list.log", "06-310p-illegal-instruction.log"} {
 		b, err := os.ReadFile(filepath.Join(dir, f))
@@ -230,6 +234,16 @@ func TestPastedExcerpts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// inJSON is each line as a collector of containers writes it.
+func inJSON(s string) string {
+	var b strings.Builder
+	for _, l := range strings.Split(s, "\n") {
+		line, _ := json.Marshal(map[string]string{"log": l + "\n", "stream": "stderr"}) // strings always encode
+		b.Write(append(line, '\n'))
+	}
+	return b.String()
 }
 
 // fold80 breaks lines as a terminal does when text is copied from it.

@@ -11,8 +11,10 @@ import (
 type kind uint8
 
 const (
-	kindCode      kind = iota // only an error code of a call is known
+	kindUnknown   kind = iota // a line of an error that no rule explains
+	kindCode                  // only an error code of a call is known
 	kindWait                  // a wait (notify, collective, stream) ran out of time
+	kindComm                  // the communication library could not bring ranks together, or a link broke
 	kindHeartbeat             // the device does not answer
 	kindDriver                // a driver call failed
 	kindMemory                // an allocation failed
@@ -23,7 +25,7 @@ const (
 )
 
 func (k kind) String() string {
-	return [...]string{"code", "wait", "heartbeat", "driver", "memory", "copy", "aicpu", "aicore", "hardware"}[k]
+	return [...]string{"unknown", "code", "wait", "communication", "heartbeat", "driver", "memory", "copy", "aicpu", "aicore", "hardware"}[k]
 }
 
 // core is one AI core of an incident.
@@ -71,6 +73,9 @@ type incident struct {
 	pending      string // what the next [Dump] address belongs to
 	sdma         *SDMA
 	notify       *Notify
+	comm         *comm
+	said         string // the words of the log, where they are all there is
+	others       int    // kindUnknown: further lines of errors
 	size         int64
 	call         string // what failed, in words of the log
 	asserts      []string

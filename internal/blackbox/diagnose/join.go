@@ -184,6 +184,9 @@ func sameEvent(x, y *incident) bool {
 	if x.pid > 0 && y.pid > 0 && x.pid != y.pid {
 		return false
 	}
+	if x.pid <= 0 && y.pid > 0 && x.file == y.file && x.acl != 0 && (x.acl == y.acl || y.acl == 0 && x.kind == y.kind) && y.line > x.line && y.line-x.line < 40 && x.kernel == "" && len(x.cores) == 0 {
+		return true // a traceback, and the message behind it that knows the process
+	}
 	if x.kind == kindCore && y.kind == kindCore && x.serial != nil && y.serial != nil {
 		return *x.serial == *y.serial && len(x.cores) > 0 && len(y.cores) > 0 && x.cores[0].start == y.cores[0].start && x.cores[0].words == y.cores[0].words
 	}
@@ -215,6 +218,18 @@ func absorb(x, y *incident) {
 	}
 	for _, c := range y.codes {
 		x.code(c)
+	}
+	if x.pid <= 0 {
+		x.pid, x.proc = y.pid, y.proc
+	}
+	if x.device == nil {
+		x.device = y.device
+	}
+	if x.notify == nil {
+		x.notify = y.notify
+	}
+	if x.comm == nil {
+		x.comm = y.comm
 	}
 	x.asserts = append(x.asserts, y.asserts...)
 	if x.stream == nil {

@@ -33,6 +33,10 @@ func judge(f *Finding, in *incident, v view) {
 		f.Confidence = "high"
 	case in.kind == kindWait:
 		judgeWait(f, in)
+	case in.kind == kindUnknown:
+		judgeUnknown(f, in)
+	case in.kind == kindComm:
+		judgeComm(f, in)
 	case in.kind == kindDriver:
 		judgeDriver(f, in)
 	default:
@@ -313,8 +317,23 @@ func sizeText(n int64) string {
 
 func judgeWait(f *Finding, in *incident) {
 	f.Cause = shortText(in)
-	if slices.Contains(in.codes, "EI0006") || slices.Contains(in.codes, "EI0004") {
+	if slices.Contains(in.codes, "EI0006") {
 		f.Cause = "the ranks did not come together (" + strings.Join(in.codes, ", ") + ")"
+	}
+	if c := in.comm; c != nil {
+		if f.Cause == "" || in.acl == 0 && len(in.codes) == 0 {
+			f.Cause = "the ranks did not come together"
+			if c.op != "" {
+				f.Cause += " in " + c.op
+			}
+			if in.notify.Seconds > 0 {
+				f.Cause += fmt.Sprintf(" within %d s", in.notify.Seconds)
+			}
+		}
+		if ranks := c.absentRanks(); len(ranks) > 0 {
+			f.Cause += fmt.Sprintf(": rank%s %s did not come", plural(len(ranks)), ints(ranks))
+		}
+		f.Why = append(f.Why, c.why...)
 	}
 	f.Why = append(f.Why, "a rank or stream waited for another one; who did not come is the cause, and its log is not among these files or shows no error")
 	f.Advice = []string{"read the logs of all ranks in one call (npu log DIR): the first rank with a device error is the cause",
@@ -356,7 +375,7 @@ func judgeDriver(f *Finding, in *incident) {
 }
 
 func judgeCode(f *Finding, in *incident) {
-	if e, ok := errcode.ACL(f.ACL); ok {
+	if e, ok := errcode.ACL(f.ACL); ok && f.ACL != 0 {
 		f.Cause = fmt.Sprintf("%d %s: %s", f.ACL, e.Name, e.Meaning)
 		f.Advice = append(f.Advice, e.Next)
 		if fallout(f.ACL) {
@@ -365,6 +384,13 @@ func judgeCode(f *Finding, in *incident) {
 	} else if len(in.codes) > 0 {
 		e, _ := errcode.Message(in.codes[0])
 		f.Cause = in.codes[0] + ": " + e.Meaning
+		switch {
+		case in.said == "":
+		case e.Source == "general":
+			f.Cause = in.codes[0] + ": " + in.said
+		default:
+			f.Why = append(f.Why, "the log says: "+in.said)
+		}
 		f.Advice = append(f.Advice, e.Next)
 	} else if in.ts != 0 {
 		e, _ := errcode.Scheduler(in.ts)
@@ -373,6 +399,9 @@ func judgeCode(f *Finding, in *incident) {
 		judgeEvent(f, in.events[0])
 	} else {
 		f.Cause = "a task failed"
+		if in.said != "" {
+			f.Cause += ": " + in.said
+		}
 	}
 	if in.kernel != "" {
 		f.Cause += " in kernel " + in.kernel

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"npu/internal/blackbox/aicore"
 	"npu/internal/blackbox/errcode"
@@ -23,6 +24,9 @@ func (a *Analyzer) taskFailed(p *process, r *plog.Record) {
 	}
 	in.sqe = word(field(t, "sqe_type="))
 	if e := field(t, "errType="); e != nil {
+		if _, said, ok := strings.Cut(excerpt(before(e, ")")), "("); ok {
+			in.said = said
+		}
 		if n, _, ok := number(e); ok && n&4 != 0 {
 			in.hang = true
 		}

@@ -16,7 +16,7 @@ type Symbolizer func(kernel string, offset uint64) string
 
 // Findings decides. It may be called again after more records were added (--follow).
 func (a *Analyzer) Findings(sym Symbolizer) []Finding {
-	work := &Analyzer{files: a.files, dumps: a.dumps, faults: a.faults}
+	work := &Analyzer{files: a.files, dumps: a.dumps, faults: a.faults, complaints: a.complaints, unknown: a.unknown}
 	for _, in := range a.incidents {
 		c := *in
 		c.cores = slices.Clone(in.cores)
@@ -33,6 +33,9 @@ func (a *Analyzer) Findings(sym Symbolizer) []Finding {
 	work.joinFaults()
 	work.joinEvents()
 	work.incidents = append(work.incidents, work.loose()...)
+	if in := work.unexplained(); in != nil {
+		work.incidents = append(work.incidents, in)
+	}
 	var out []Finding
 	for _, g := range fold(work.order()) {
 		out = append(out, work.finding(g, sym))
@@ -253,6 +256,9 @@ func shortText(in *incident) string {
 				s += fmt.Sprintf(" %d s", in.notify.Seconds)
 			}
 		}
+		if in.comm != nil && in.comm.op != "" {
+			s += " in " + in.comm.op
+		}
 		if in.notify.Peer != nil {
 			s += fmt.Sprintf(" for rank %d", *in.notify.Peer)
 		}
@@ -262,13 +268,16 @@ func shortText(in *incident) string {
 	case in.kernel != "":
 		return "kernel " + in.kernel + " failed"
 	}
-	if e, ok := errcode.ACL(in.acl); ok {
+	if e, ok := errcode.ACL(in.acl); ok && in.acl != 0 {
 		return e.Name + ": " + e.Meaning
 	}
 	if in.drv != nil {
 		if e, ok := errcode.Driver(*in.drv); ok {
 			return fmt.Sprintf("driver code %d (%s)", *in.drv, e.Meaning)
 		}
+	}
+	if len(in.events) > 0 {
+		return "the device reported: " + in.events[0].text
 	}
 	if len(in.codes) > 0 {
 		return "message " + strings.Join(in.codes, ", ")
