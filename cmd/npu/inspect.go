@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"npu/internal/blackbox/identify"
+	"npu/internal/blackbox/plog"
 	"npu/internal/problem"
 	"npu/internal/trace/load"
 )
@@ -101,5 +104,20 @@ func runInspect(ctx context.Context, o *inspectOptions) error {
 			return err
 		}
 	}
+	if how := packing(o.file); how != "" {
+		return problem.Damagedf("%s: packed with %s: unpack it first (npu log reads packed logs as they are)", o.file, how)
+	}
 	return problem.Damagedf("%s: not a kind of file that this program knows", o.file)
+}
+
+// packing names how a file is packed; empty: not at all.
+func packing(file string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 512)
+	n, _ := io.ReadFull(f, head)
+	return plog.Packing(head[:n])
 }

@@ -33,17 +33,32 @@ func inspectSMI(o *inspectOptions) (bool, error) {
 	if err != nil {
 		return false, nil
 	}
-	r := smi.ReadReport(string(b))
-	if r.Kind == "" {
+	all := smi.ReadReports(string(b))
+	if len(all) == 0 {
 		return false, nil
 	}
 	if o.json {
-		err = o.smiJSON(r, string(b), st.ModTime())
+		out := smiObject(all[0], string(b), st.ModTime())
+		if len(all) > 1 {
+			also := []any{}
+			for _, r := range all[1:] {
+				also = append(also, smiObject(r, string(b), st.ModTime()))
+			}
+			out["also"] = also
+		}
+		err = o.printJSON(out)
 	} else {
-		err = o.smiText(r, string(b), st.ModTime())
+		for i, r := range all {
+			if i > 0 {
+				fmt.Fprintln(o.out)
+			}
+			if err = o.smiText(r, string(b), st.ModTime()); err != nil {
+				return true, err
+			}
+		}
 	}
 	if err == nil {
-		err = unread(o.file, r)
+		err = unread(o.file, all[0])
 	}
 	return true, err
 }
@@ -124,9 +139,10 @@ func figure(v smi.Value) string {
 	return fmt.Sprint(v.N)
 }
 
-// smiJSON prints the same: the keys of npu top for devices, null for what is unknown.
-func (o *inspectOptions) smiJSON(r smi.Report, text string, at time.Time) error {
-	type object = map[string]any
+type object = map[string]any
+
+// smiObject is the same for JSON: the keys of npu top for devices, null for what is unknown.
+func smiObject(r smi.Report, text string, at time.Time) object {
 	out := object{"kind": "npu-smi", "command": r.Kind}
 	value := func(v smi.Value) any {
 		if !v.Known {
@@ -172,5 +188,5 @@ func (o *inspectOptions) smiJSON(r smi.Report, text string, at time.Time) error 
 		}
 		out["processes"] = procs
 	}
-	return o.printJSON(out)
+	return out
 }

@@ -30,20 +30,30 @@ type Report struct {
 	Fault     *Fault
 }
 
-// ReadReport finds out what text is and reads it.
+// ReadReport finds out what text is and reads it; of several outputs in one text the one that says most.
 func ReadReport(text string) Report {
-	if tables := Tables(text); len(tables) > 0 {
-		r := Report{Kind: InfoReport, Tables: tables}
-		return r
+	if all := ReadReports(text); len(all) > 0 {
+		return all[0]
 	}
-	if w := ParseWatch(text); w != nil {
-		return Report{Kind: WatchReport, Watch: w}
+	return Report{}
+}
+
+// ReadReports reads all that a text holds, as scripts collect it: the outputs of several commands one behind the other.
+// The one that says most comes first.
+func ReadReports(text string) []Report {
+	text = plain(text)
+	var out []Report
+	if tables := Tables(text); len(tables) > 0 {
+		out = append(out, Report{Kind: InfoReport, Tables: tables})
+	}
+	if w := ParseWatch(text); w != nil && len(out) == 0 { // it takes every line behind its header for a sample
+		return append(out, Report{Kind: WatchReport, Watch: w})
 	}
 	if m := ParseMap(text); len(m) > 0 {
-		return Report{Kind: MapReport, Map: m}
+		out = append(out, Report{Kind: MapReport, Map: m})
 	}
 	if peers, rows := ParseTopo(text); len(rows) > 0 && len(peers) > 1 {
-		return Report{Kind: TopoReport, Peers: peers, Links: rows}
+		out = append(out, Report{Kind: TopoReport, Peers: peers, Links: rows})
 	}
 	if blocks, procs := fields(text); ours(blocks) || len(procs) > 0 {
 		kind := FieldReport
@@ -51,12 +61,14 @@ func ReadReport(text string) Report {
 		if len(blocks) > 0 && blocks[0].counts() {
 			kind = ListReport
 		}
-		return Report{Kind: kind, Blocks: blocks, Processes: procs}
+		out = append(out, Report{Kind: kind, Blocks: blocks, Processes: procs})
 	}
-	if f := Diagnose(text, 1); f.Kind != Garbled {
-		return Report{Kind: ErrorReport, Fault: f}
+	if len(out) == 0 {
+		if f := Diagnose(text, 1); f.Kind != Garbled {
+			out = append(out, Report{Kind: ErrorReport, Fault: f})
+		}
 	}
-	return Report{}
+	return out
 }
 
 // Tables reads the tables of a text that holds those of several calls, one behind the other: each banner begins one.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"npu/internal/blackbox/plog"
 	"npu/internal/problem"
 	"npu/internal/smi"
 )
@@ -73,8 +74,11 @@ func OpenRecording(path string) (p *Replay, warn, err error) {
 	if warn != nil {
 		warn = fmt.Errorf("recording %s: %w", path, warn)
 	}
+	head := headOf(f)
 	switch {
-	case len(frames) == 0 && warn != nil && smi.ReadReport(headOf(f)).Kind != "":
+	case len(frames) == 0 && plog.Packing([]byte(head)) != "":
+		return nil, nil, problem.Damagedf("recording %s: packed with %s: unpack it first", path, plog.Packing([]byte(head)))
+	case len(frames) == 0 && warn != nil && smi.ReadReport(head).Kind != "":
 		return nil, nil, problem.Damagedf("%s is an output of npu-smi, but no table of devices: npu inspect shows it", path)
 	case len(frames) == 0 && warn != nil:
 		return nil, nil, problem.Mark(problem.Damaged, warn)
