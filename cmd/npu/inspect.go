@@ -107,6 +107,9 @@ func runInspect(ctx context.Context, o *inspectOptions) error {
 	if how := packing(o.file); how != "" {
 		return problem.Damagedf("%s: packed with %s: unpack it first (npu log reads packed logs as they are)", o.file, how)
 	}
+	if kind == identify.Text {
+		return problem.Damagedf("%s: not a kind of file that this program knows; if this text is a log or a piece of one: npu log %[1]s", o.file)
+	}
 	return problem.Damagedf("%s: not a kind of file that this program knows", o.file)
 }
 

@@ -139,6 +139,8 @@ func (a *Analyzer) Add(r *plog.Record) {
 	}
 	switch {
 	case a.commLine(p, r):
+	case isFrameworkMemory(t):
+		a.frameworkMemory(p, r)
 	case has(t, "core id is") || has(t, "pc start:"):
 		a.coreLine(p, r)
 	case has(t, "errcode:("):

@@ -74,6 +74,7 @@ type incident struct {
 	sdma         *SDMA
 	notify       *Notify
 	comm         *comm
+	heap         *allocator
 	said         string // the words of the log, where they are all there is
 	others       int    // kindUnknown: further lines of errors
 	size         int64

@@ -261,7 +261,10 @@ func bitAdvice(bits []aicore.Bit) []string {
 }
 
 func judgeAICPU(f *Finding, in *incident) {
-	f.Cause = "AI CPU kernel " + kernelText(f) + " failed"
+	f.Cause = "an AI CPU kernel failed"
+	if f.Kernel != "" {
+		f.Cause = "AI CPU kernel " + string(f.Kernel) + " failed"
+	}
 	if e, ok := errcode.AICPU(in.aicpu); ok {
 		f.Cause += fmt.Sprintf(": %d %s", in.aicpu, e.Meaning)
 		if e.Next != "" {
@@ -296,7 +299,10 @@ func judgeMemory(f *Finding, in *incident) {
 			f.Why = append(f.Why, fmt.Sprintf("driver code %d: %s", *in.drv, e.Meaning))
 		}
 	}
-	if in.kind == kindMemory && in.drv == nil && !slices.Contains(in.codes, "EL0004") {
+	if in.heap != nil {
+		in.heap.judge(f, in.size)
+		f.Confidence = "high"
+	} else if in.kind == kindMemory && in.drv == nil && !slices.Contains(in.codes, "EL0004") {
 		f.Why = append(f.Why, "no EL0004 message and no driver code beside it: it can also be the consequence of a device that died; look for an older error")
 		f.Confidence = "medium"
 	} else {

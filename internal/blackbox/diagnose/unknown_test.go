@@ -70,3 +70,26 @@ worker-1:         wait for compute device to finish failed, runtime result = 107
 		t.Errorf("%+v", f)
 	}
 }
+
+// The message of PyTorch's allocator says who holds the memory.
+func TestFrameworkMemory(t *testing.T) {
+	fs := findings(t, "(Worker pid=45) ERROR 06-09 06:57:48 worker_base.py:581] RuntimeError: NPU out of memory. Tried to allocate 22.50 MiB (NPU 3; 60.00 GiB total capacity; 10.25 GiB already allocated; "+
+		"10.25 GiB current active; 512.00 MiB free; 10.50 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb.\n")
+	if len(fs) != 1 {
+		t.Fatalf("%+v", fs)
+	}
+	f := fs[0]
+	if f.Kind != "memory" || f.Device == nil || *f.Device != 3 || f.Size != 22.5*(1<<20) || f.Cause != "out of device memory: an allocation of 22.5 MiB failed" {
+		t.Errorf("%+v", f)
+	}
+	why := strings.Join(f.Why, "\n")
+	for _, want := range []string{"of 60 GiB of the device the process has reserved 10.5 GiB and uses 10.25 GiB of it; 512 MiB are free", "49 GiB are held by others", "256 MiB of what is reserved are not in use"} {
+		if !strings.Contains(why, want) {
+			t.Errorf("%q is not in %q", want, why)
+		}
+	}
+	fs = findings(t, "torch.OutOfMemoryError: NPU out of memory. Tried to allocate 1.2.3 GiB (NPU x; lots)\n")
+	if len(fs) != 1 || fs[0].Kind != "memory" || fs[0].Size != 0 {
+		t.Errorf("odd figures: %+v", fs)
+	}
+}
