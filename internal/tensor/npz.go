@@ -48,6 +48,14 @@ func OpenNPZ(r io.ReaderAt, size int64) (*NPZ, error) {
 // Names lists the arrays in the order of the archive, without .npy.
 func (a *NPZ) Names() []string { return a.names }
 
+// Size is how many bytes an array says that it has unpacked, with its header.
+func (a *NPZ) Size(name string) uint64 {
+	if f := a.entries[name]; f != nil {
+		return f.UncompressedSize64
+	}
+	return 0
+}
+
 // Read returns one array. An entry that claims to grow more than deflate can, or beyond 8 GiB for all arrays read from
 // this NPZ, is refused.
 func (a *NPZ) Read(name string) (*Tensor, error) {

@@ -88,6 +88,8 @@ func (j *job) decode(kind string) error {
 		return j.log(kind)
 	case identify.NPY:
 		return j.npy()
+	case identify.NPZ:
+		return j.npz()
 	}
 	whole := map[string]func([]byte) error{
 		identify.KernelPrint: j.kernelPrint, identify.ATrace: j.atrace, identify.StackImage: j.stackImage, identify.StackText: j.stackText,

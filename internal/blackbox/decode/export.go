@@ -54,7 +54,8 @@ func (j *job) numbers(t *Tensor, p payload) error {
 // figures fills in what the statistics say.
 func figures(t *Tensor, dt elem.Type, s elem.Stats) {
 	num := func(f float64) *Number { n := Number(f); return &n }
-	t.Elements, t.NaN, t.Inf, t.Zeros = s.Count/int64(dt.Numbers()), s.NaN, s.PosInf+s.NegInf, s.Zeros
+	count := func(n int64) *int64 { return &n }
+	t.Elements, t.NaN, t.Inf, t.Zeros = count(s.Count/int64(dt.Numbers())), count(s.NaN), count(s.PosInf+s.NegInf), count(s.Zeros)
 	if s.Count > 0 {
 		t.Min, t.Max, t.Mean, t.Std, t.L2 = num(s.Min), num(s.Max), num(s.Mean), num(s.Std), num(s.L2)
 	}

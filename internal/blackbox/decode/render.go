@@ -132,7 +132,7 @@ func tensors(b *bytes.Buffer, r *Report) {
 		if x.Kind != "" {
 			name += " (" + x.Kind + ")"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", name, x.DType, x.Format, shapeText(x.Shape), bytes, opt(x.Min), opt(x.Max), opt(x.Mean), x.NaN, x.Inf, x.Zeros, dash(x.Addr), first)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, x.DType, x.Format, shapeText(x.Shape), bytes, opt(x.Min), opt(x.Max), opt(x.Mean), tally(x.NaN, "-"), tally(x.Inf, "-"), tally(x.Zeros, "-"), dash(x.Addr), first)
 	}
 	t.Flush()
 	for _, x := range r.Tensors {
@@ -165,6 +165,14 @@ func opt(n *Number) string {
 		return "-"
 	}
 	return num(float64(*n))
+}
+
+// tally is a count, none if nobody counted.
+func tally(n *int64, none string) string {
+	if n == nil {
+		return none
+	}
+	return strconv.FormatInt(*n, 10)
 }
 
 func num(f float64) string {
@@ -211,8 +219,8 @@ func WriteCSV(w io.Writer, r *Report, head bool) error {
 		return strconv.FormatFloat(float64(*n), 'g', -1, 64)
 	}
 	for _, x := range r.Tensors {
-		if err := c.Write([]string{r.File, x.Name, x.Role, x.DType, x.Format, shapeText(x.Shape), fmt.Sprint(x.Bytes), fmt.Sprint(x.Elements), full(x.Min), full(x.Max), full(x.Mean),
-			full(x.Std), full(x.L2), fmt.Sprint(x.NaN), fmt.Sprint(x.Inf), fmt.Sprint(x.Zeros), x.Addr, x.File}); err != nil {
+		if err := c.Write([]string{r.File, x.Name, x.Role, x.DType, x.Format, shapeText(x.Shape), fmt.Sprint(x.Bytes), tally(x.Elements, ""), full(x.Min), full(x.Max), full(x.Mean),
+			full(x.Std), full(x.L2), tally(x.NaN, ""), tally(x.Inf, ""), tally(x.Zeros, ""), x.Addr, x.File}); err != nil {
 			return err
 		}
 	}

@@ -121,15 +121,15 @@ type Tensor struct {
 	Arg       *int     `json:"arg,omitempty"`
 	Kind      string   `json:"kind,omitempty"` // tiling data, workspace, ...
 	Op        string   `json:"op,omitempty"`
-	Elements  int64    `json:"elements"`
+	Elements  *int64   `json:"elements"` // these and the figures below: nil if the numbers were not looked at
 	Min       *Number  `json:"min"`
 	Max       *Number  `json:"max"`
 	Mean      *Number  `json:"mean"`
 	Std       *Number  `json:"std,omitempty"`
 	L2        *Number  `json:"l2,omitempty"`
-	NaN       int64    `json:"nan"`
-	Inf       int64    `json:"inf"`
-	Zeros     int64    `json:"zeros"`
+	NaN       *int64   `json:"nan"`
+	Inf       *int64   `json:"inf"`
+	Zeros     *int64   `json:"zeros"`
 	FirstBad  *int64   `json:"first_bad,omitempty"` // element number of the first NaN or Inf
 	First     []Value  `json:"first,omitempty"`     // first values
 	Hex       string   `json:"hex,omitempty"`       // of tensors without a type

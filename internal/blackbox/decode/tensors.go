@@ -301,16 +301,53 @@ func (j *job) npy() error {
 	if err != nil {
 		return damagedErr(err)
 	}
-	x := Tensor{Name: "array", Role: "array", DType: t.DType.String(), Format: "ND", Bytes: uint64(len(t.Data)), Have: uint64(len(t.Data))}
+	return j.array("array", "array", t)
+}
+
+// npz shows the arrays of a NumPy archive. One that is damaged is a problem of its own.
+func (j *job) npz() error {
+	a, err := tensor.OpenNPZ(j.file, j.size)
+	if err != nil {
+		return damagedErr(err)
+	}
+	for _, name := range a.Names() {
+		if err := j.ctx.Err(); err != nil {
+			return err
+		}
+		if n := a.Size(name); n > maxWhole {
+			j.rep.Notes = append(j.rep.Notes, fmt.Sprintf("array %q of %d bytes: more than 2 GiB are not read", name, n))
+			continue
+		}
+		t, err := a.Read(name)
+		switch {
+		case err != nil && strings.HasSuffix(err.Error(), "is not supported"): // of text, of objects
+			j.rep.Notes = append(j.rep.Notes, err.Error())
+			continue
+		case err != nil:
+			j.rep.Problems = append(j.rep.Problems, Problem{Text: err.Error()})
+			continue
+		}
+		if err := j.array(name, "member", t); err != nil {
+			return err
+		}
+	}
+	if j.o.Out != "" {
+		j.rep.Notes = append(j.rep.Notes, "the arrays of an archive are .npy already: unzip it")
+	}
+	return nil
+}
+
+func (j *job) array(name, role string, t *tensor.Tensor) error {
+	x := Tensor{Name: name, Role: role, DType: t.DType.String(), Format: "ND", Bytes: uint64(len(t.Data)), Have: uint64(len(t.Data))}
 	for _, d := range t.Shape {
 		x.Shape = append(x.Shape, uint64(d))
 	}
 	p := payload{r: bytes.NewReader(t.Data), size: int64(len(t.Data)), dtype: elem.Of(t.DType), shape: x.Shape, format: "ND"}
 	out := j.o.Out
-	if j.o.Format != "bin" {
+	if j.o.Format != "bin" || role != "array" { // whose names may be anything
 		j.o.Out = "" // it is a .npy already
 	}
-	err = j.numbers(&x, p)
+	err := j.numbers(&x, p)
 	j.o.Out = out
 	j.rep.Tensors = append(j.rep.Tensors, x)
 	return err

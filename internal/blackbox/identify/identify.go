@@ -3,6 +3,7 @@ package identify
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,7 @@ const (
 	MsprobeJSON  = "msprobe-json"  // dump.json of the framework-level tool
 	Stream       = "stream"        // stream program that says its name
 	NPY          = "npy"
+	NPZ          = "npz"  // zip archive of NumPy arrays
 	Text         = "text" // text without a known form
 	Empty        = "empty"
 )
@@ -51,7 +53,7 @@ func Description(kind string) string {
 	if s, ok := map[string]string{Core: "AI-core core file", KernelObject: "kernel object", KernelJSON: "kernel description", TensorDump: "tensor dump",
 		Overflow: "overflow record", DumpStats: "dump statistics", KernelPrint: "kernel print data", ATrace: "trace ring (atrace)", StackImage: "process stack image",
 		StackText: "process stack text", BlackBox: "black box of a device", ErrorRing: "black box of a device", KernelRing: "kernel log ring of a device", History: "exception history of a device",
-		DeviceInfo: "device table of a black-box export", Log: "log", MsprobeJSON: "msprobe dump description", Stream: "stream program", NPY: "NumPy array", Text: "text", Empty: "empty file",
+		DeviceInfo: "device table of a black-box export", Log: "log", MsprobeJSON: "msprobe dump description", Stream: "stream program", NPY: "NumPy array", NPZ: "NumPy archive", Text: "text", Empty: "empty file",
 		"onnx": "ONNX model", "om": "offline model", "npt": "capture"}[kind]; ok {
 		return s
 	}
@@ -98,6 +100,8 @@ func Bytes(head []byte, size int64) string {
 		return "npt"
 	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
 		return NPY
+	case isNPZ(head):
+		return NPZ
 	case coredump.Sniff(head):
 		return Core
 	case isObject(head):
@@ -208,4 +212,13 @@ func isLog(s string) bool {
 		return nil
 	})
 	return found
+}
+
+// isNPZ says whether head is that of a zip archive whose first entry is a NumPy array.
+func isNPZ(head []byte) bool {
+	if len(head) < 30 || !bytes.HasPrefix(head, []byte("PK\x03\x04")) {
+		return false
+	}
+	name := head[30:min(len(head), 30+int(binary.LittleEndian.Uint16(head[26:])))]
+	return bytes.HasSuffix(name, []byte(".npy"))
 }

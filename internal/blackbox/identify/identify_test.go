@@ -3,6 +3,7 @@ package identify
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -11,6 +12,7 @@ func TestBytes(t *testing.T) {
 		head, want string
 	}{
 		{"", Empty}, {"IMOD....", "om"}, {"\x89NPT\r\n\x1a\n", "npt"}, {"\x93NUMPY\x01\x00", NPY},
+		{"PK\x03\x04" + strings.Repeat("\x00", 22) + "\x05\x00\x00\x00a.npyrest", NPZ}, {"PK\x03\x04" + strings.Repeat("\x00", 22) + "\x05\x00\x00\x00a.txtrest", ""},
 		{"\x08\x07\x12\x07pytorch", "onnx"}, {"hello world\n", Text}, {"\x00\x01\x02\x03", ""},
 		{"{\"binFileName\": \"x\"}", KernelJSON}, {"Signal 11 pid 5\n", StackText},
 		{"[ERROR] RUNTIME(1,a):2025-04-02-07:19:26.271.231 [x.cc:1]1 f:text\n", Log},
