@@ -109,7 +109,7 @@ func (o *inspectOptions) smiText(r smi.Report, text string, at time.Time) error 
 			fmt.Fprintf(w, "%s\t%s\t%s\n", l.Device, strings.Join(l.To, "\t"), cmp.Or(l.CPUs, "-"))
 		}
 	case smi.ErrorReport:
-		fmt.Fprintf(w, "  it says\t%s\n  that is\t%s\n", r.Fault.Text, r.Fault.Says)
+		fmt.Fprintf(w, "  it says\t%s\n  that is\t%s\n", cmp.Or(r.Fault.Text, "nothing of an error"), r.Fault.Says)
 		for _, t := range r.Fault.Try {
 			fmt.Fprintf(w, "  try\t%s\n", t)
 		}

@@ -64,12 +64,19 @@ func ReadReports(text string) []Report {
 		out = append(out, Report{Kind: kind, Blocks: blocks, Processes: procs})
 	}
 	if len(out) == 0 {
-		if f := Diagnose(text, 1); f.Kind != Garbled {
+		if t := ParseTable(text); t.Tool != "" || t.ProcessTable {
+			return append(out, Report{Kind: ErrorReport, Fault: &Fault{Kind: Garbled, Says: "the table holds no device",
+				Try: []string{"save the whole output: the rows of the devices are missing in this text", "npu-smi info -l (the cards that the driver knows)"}}})
+		}
+		if f := Diagnose(text, 1); f.Kind != Garbled && toolWords.MatchString(text) {
 			out = append(out, Report{Kind: ErrorReport, Fault: f})
 		}
 	}
 	return out
 }
+
+// toolWords stand in the errors of npu-smi; others have texts with "initialize" and "ret is" too.
+var toolWords = regexp.MustCompile(`(?i)\bdcmi|npu-smi|DrvMng|no NPU card|get card number|get board type`)
 
 // Tables reads the tables of a text that holds those of several calls, one behind the other: each banner begins one.
 func Tables(text string) []*Table {

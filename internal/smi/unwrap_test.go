@@ -103,3 +103,16 @@ func TestReadReports(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// A text that only uses the words of an error is none of npu-smi; a table without rows is, and says so.
+func TestReadReports_none(t *testing.T) {
+	for _, s := range []string{"We must initialize the model first\n", "x: error while loading shared libraries: libfoo.so\n", "the ret is -5 here\n"} {
+		if all := ReadReports(s); len(all) != 0 {
+			t.Errorf("%q: %+v", s, all)
+		}
+	}
+	head, _, _ := strings.Cut(a3, "| 3 ")
+	if all := ReadReports(head); len(all) != 1 || all[0].Kind != ErrorReport || all[0].Fault.Says != "the table holds no device" {
+		t.Errorf("%+v", all)
+	}
+}
