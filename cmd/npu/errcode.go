@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,8 +13,8 @@ import (
 
 type errcodeOptions struct {
 	*app
-	query string
-	json  bool
+	queries []string
+	json    bool
 }
 
 func newErrcodeCmd(a *app) *cobra.Command {
@@ -27,7 +29,10 @@ message codes (EZ9999), device events (0x80E01801), black-box exception ids, and
   npu errcode '(0, 0x8000, 0)'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			o.query = strings.Join(args, " ")
+			o.queries = []string{strings.Join(args, " ")}
+			if len(args) > 1 && !slices.ContainsFunc(args, func(a string) bool { return !numbered(a) }) {
+				o.queries = args // codes, each for itself: not the words of one line
+			}
 			return runErrcode(o)
 		},
 	}
@@ -36,12 +41,29 @@ message codes (EZ9999), device events (0x80E01801), black-box exception ids, and
 }
 
 func runErrcode(o *errcodeOptions) error {
-	es := errcode.Lookup(o.query)
-	if len(es) == 0 {
-		return problem.Usagef("errcode %q: not in the catalogue (write it as the log prints it, or part of a name)", o.query)
+	es := []errcode.Entry{}
+	var missing []string
+	for _, q := range o.queries {
+		found := errcode.Lookup(q)
+		if es = append(es, found...); len(found) == 0 {
+			missing = append(missing, strconv.Quote(q))
+		}
 	}
-	if o.json {
-		return o.printJSON(es)
+	var err error
+	switch {
+	case len(es) == 0: // nothing to print
+	case o.json:
+		err = o.printJSON(es)
+	default:
+		err = errcode.Write(o.out, es)
 	}
-	return errcode.Write(o.out, es)
+	if err == nil && len(missing) > 0 {
+		err = problem.Usagef("errcode %s: not in the catalogue (write it as the log prints it, or part of a name)", strings.Join(missing, ", "))
+	}
+	return err
+}
+
+// numbered says whether arg is a code of its own: 507015, 0x26, EZ9999; not a word or a list, as lines of logs have them.
+func numbered(arg string) bool {
+	return strings.ContainsAny(arg, "0123456789") && !strings.ContainsAny(arg, "(),:=") && !strings.HasPrefix(arg, "bit")
 }
