@@ -1,6 +1,7 @@
 // Package critical finds the critical path of a trace: from the end of the last task back to the start, always over what held
 // the next task up longest. Work on it is what to make faster; waits on it are what to reorder. Parts and envelopes of other
-// tasks are left out.
+// tasks are left out, and the tasks by which a profiler starts and stops: they are the first and the last on the device, on a
+// stream of their own.
 package critical
 
 import (
@@ -166,17 +167,27 @@ type finder struct {
 	byEnd    []int32 // rows by end
 	previous []int32 // of the same stream; -1 for none
 	engines  map[engineKey][]int32
+	records  map[uint16][]int32 // event records of a device by end
 	seen     []bool
 	out      []piece
 }
 
 func newFinder(t *trace.Trace) *finder {
 	n := t.Tasks.Len()
-	f := &finder{t: t, waits: t.Waits(), byEnd: make([]int32, 0, n), previous: make([]int32, n), engines: map[engineKey][]int32{}, seen: make([]bool, n)}
+	f := &finder{t: t, waits: t.Waits(), byEnd: make([]int32, 0, n), previous: make([]int32, n), engines: map[engineKey][]int32{}, records: map[uint16][]int32{}, seen: make([]bool, n)}
 	last := map[streamKey]int32{}
+	profiler := map[trace.StringID]bool{}
+	for i, s := range t.Strings {
+		if s == "PROFILING_ENABLE" || s == "PROFILING_DISABLE" {
+			profiler[trace.StringID(i)] = true
+		}
+	}
 	for i := range n {
 		f.previous[i] = -1
 		if t.Tasks.Flags.At(i)&trace.FlagPart != 0 || t.Tasks.Kind.At(i).Envelope() {
+			continue
+		}
+		if name, op := t.Tasks.Name.At(i), t.Tasks.Op.At(i); t.Tasks.Kind.At(i) == trace.Other && (profiler[name] || profiler[op]) {
 			continue
 		}
 		key := streamKey{t.Tasks.Device.At(i), t.Tasks.Stream.At(i)}
@@ -191,6 +202,10 @@ func newFinder(t *trace.Trace) *finder {
 		if e := t.Tasks.Engine.At(int(row)); e != trace.EngineNone {
 			key := engineKey{t.Tasks.Device.At(int(row)), e}
 			f.engines[key] = append(f.engines[key], row)
+		}
+		if t.Tasks.Kind.At(int(row)) == trace.EventRecord {
+			d := t.Tasks.Device.At(int(row))
+			f.records[d] = append(f.records[d], row)
 		}
 	}
 	return f
@@ -267,6 +282,9 @@ func (f *finder) before(row int, k *trace.Task) (next int32, cause Cause, work b
 		return int32(r), Event, false
 	}
 	isWait := k.Kind == trace.EventWait || k.Kind == trace.NotifyWait || k.Kind == trace.ValueWait
+	if r := f.released(k); r >= 0 {
+		return r, Event, false
+	}
 	if k.Start > k.Ready {
 		if r := f.latest(f.engines[engineKey{k.Device, k.Engine}], k.Start); r >= 0 && f.end(r) > k.Ready {
 			return r, Engine, true
@@ -283,6 +301,27 @@ func (f *finder) before(row int, k *trace.Task) (next int32, cause Cause, work b
 		return prev, Scheduler, !isWait
 	}
 	return f.latest(f.byEnd, k.Submit), Host, !isWait
+}
+
+// released is the record that let a wait end of which the source does not say the event, as the vendor's tools do not: the last one
+// on another stream that ended while it waited; -1 for none. One that need not wait lasts no longer than the scheduler takes.
+func (f *finder) released(k *trace.Task) int32 {
+	if k.Kind != trace.EventWait || k.Event != 0 {
+		return -1
+	}
+	rows := f.records[k.Device]
+	i, _ := slices.BinarySearchFunc(rows, k.End, func(row int32, at int64) int {
+		if f.end(row) <= at {
+			return -1
+		}
+		return 1
+	})
+	for i--; i >= 0 && f.end(rows[i]) > k.Start; i-- {
+		if !f.seen[rows[i]] && f.t.Tasks.Stream.At(int(rows[i])) != k.Stream {
+			return rows[i]
+		}
+	}
+	return -1
 }
 
 func (f *finder) end(row int32) int64 {

@@ -30,9 +30,24 @@ func TestFind(t *testing.T) {
 			k(2, 0, 0, 0, 2, trace.KernelAIVector, trace.EngineVector), event(k(2, 0, 2, 2, 8, trace.EventWait, trace.EngineNone)),
 			k(2, 0, 8, 8, 9, trace.KernelAIVector, trace.EngineVector),
 		}, "work 0-7, event 7-8, work 8-9"},
+		// The vendor's tools do not say which event: of two records that end during the wait the last one on another stream.
+		"an event without a number": {[]trace.Task{
+			k(1, 0, 0, 0, 7, trace.Communication, trace.EngineNone), k(1, 0, 7, 7, 7, trace.EventRecord, trace.EngineNone), k(3, 0, 0, 4, 4, trace.EventRecord, trace.EngineNone),
+			k(2, 0, 0, 0, 2, trace.KernelAIVector, trace.EngineVector), k(2, 0, 2, 2, 8, trace.EventWait, trace.EngineNone), k(2, 0, 8, 8, 8, trace.EventRecord, trace.EngineNone),
+			k(2, 0, 8, 8, 9, trace.KernelAIVector, trace.EngineVector),
+		}, "work 0-7, event 7-8, work 8-9"},
+		"a record before the wait": {[]trace.Task{
+			k(1, 0, 0, 1, 1, trace.EventRecord, trace.EngineNone), k(2, 0, 0, 0, 2, trace.KernelAIVector, trace.EngineVector),
+			k(2, 0, 2, 2, 3, trace.EventWait, trace.EngineNone), k(2, 0, 3, 3, 9, trace.KernelAIVector, trace.EngineVector),
+		}, "work 0-2, scheduler 2-3, work 3-9"},
+		"the profiler stops": {[]trace.Task{
+			{Kind: trace.Other, Name: 1, Stream: 7, End: 1}, k(1, 0, 0, 2, 5, trace.KernelAICore, trace.EngineCube), {Kind: trace.Other, Op: 2, Stream: 7, Start: 90, Submit: 90, Ready: 90, End: 91},
+		}, "work 2-5"},
 		"a shorter branch": {[]trace.Task{k(1, 0, 0, 0, 3, trace.KernelAICore, trace.EngineCube), k(2, 0, 0, 0, 9, trace.KernelAIVector, trace.EngineVector)}, "work 0-9"},
 	} {
 		r := trace.NewRecorder()
+		r.Intern("PROFILING_ENABLE")
+		r.Intern("PROFILING_DISABLE")
 		r.Tasks(tt.tasks)
 		var got []string
 		p := Find(r.Finish())

@@ -51,6 +51,7 @@ type builder struct {
 	tasks      chunks[trace.Task] // of this program's own traces: tasks that wait for their calls
 	stacks     map[*track][]opened
 	submitters map[submitted]uint16 // threads, in traces of this program
+	operations map[int64]bool       // connections of collective operations
 	async      map[string][]opened
 	open       map[*process]overlap
 	batches    struct {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"npu/internal/trace"
+	"npu/internal/trace/ascend"
 )
 
 // taskArgs is the arguments of a task that matter.
@@ -15,6 +16,7 @@ type taskArgs struct {
 	bytes, cycles         int64
 	blocks                int64
 	hasKind, hasStream    bool
+	context               bool  // it is one of several contexts of one task
 	queued, wait          int64 // of this program's own traces
 	event, gen, iteration int64
 	code                  []byte
@@ -39,6 +41,9 @@ func (b *builder) args(e *event) taskArgs {
 			}
 		case "Task Id", "task id", "task":
 			a.task = number(value)
+		case "Subtask Id":
+			n, ok := whole(value)
+			a.context = ok && n >= 0 && n < math.MaxUint32
 		case "Batch Id":
 			a.batch = number(value)
 		case "connection_id":
@@ -124,6 +129,9 @@ func (b *builder) task(t *track, e *event, start, end int64) {
 	b.detail(&k, e)
 	if a.connection > 0 {
 		k.Event, k.Gen, b.joined = uint32(a.connection), uint32(a.connection>>32), true // until link
+		if a.context {
+			k.Flags |= ofOperation
+		}
 	}
 	b.push(k)
 }
@@ -168,6 +176,12 @@ func (b *builder) step(e *event, start, end int64) {
 	}
 }
 
+// ofOperation marks, until link, a collective operation that names its call, and the contexts of tasks that may be its pieces.
+const ofOperation = 1 << 7
+
+// mostOperations is far more than a job executes between two profiles.
+const mostOperations = 1 << 20
+
 // collective records a collective operation or a piece of one. The device's streams show the same work.
 func (b *builder) collective(t *track, e *event, start, end int64) {
 	a := b.args(e)
@@ -176,9 +190,47 @@ func (b *builder) collective(t *track, e *event, start, end int64) {
 		if kind, engine := b.words.Kind(plain(a.kind)); kind != trace.Other {
 			k.Kind, k.Engine = kind, engine
 		}
+	} else if a.connection > 0 && len(b.operations) < mostOperations {
+		k.Event, k.Gen, b.joined = uint32(a.connection), uint32(a.connection>>32), true
+		k.Flags |= ofOperation
+		b.operations[a.connection] = true
 	}
 	b.push(k)
 }
+
+// pieces makes the contexts of tasks that carried out a collective operation parts of a task that lasts as long as it does, as
+// databases have them. Timelines do not show that task.
+func (b *builder) pieces() {
+	if len(b.operations) == 0 {
+		return
+	}
+	carriers := map[int64]*trace.Task{} // by connection: a piece
+	b.rec.Amend(func(k *trace.Task) {
+		if k.Flags&(ofOperation|trace.FlagPart) != ofOperation || !b.operations[connection(k)] {
+			return
+		}
+		if carriers[connection(k)] == nil {
+			first := *k
+			carriers[connection(k)] = &first
+		}
+		k.Flags |= trace.FlagPart
+	})
+	var around []trace.Task
+	b.rec.Amend(func(k *trace.Task) {
+		if k.Flags&(ofOperation|trace.FlagPart) != ofOperation|trace.FlagPart || k.Kind != trace.Communication || k.Stream < ascend.CommunicationStream {
+			return
+		}
+		if piece := carriers[connection(k)]; piece != nil {
+			k := *k
+			k.Flags, k.Stream, k.Task = trace.FlagNoSubmit|ofOperation, piece.Stream, piece.Task
+			around = append(around, k)
+		}
+	})
+	b.rec.Tasks(around)
+}
+
+// connection is the id of a task's call, which stands in it until link.
+func connection(k *trace.Task) int64 { return int64(k.Gen)<<32 | int64(k.Event) }
 
 func (b *builder) push(k trace.Task) {
 	if b.batches.tasks = append(b.batches.tasks, k); len(b.batches.tasks) == 1024 {
@@ -200,17 +252,19 @@ func (b *builder) link() {
 	if b.own || b.calls.n == 0 && !b.joined {
 		return
 	}
+	b.pieces()
 	b.rec.Amend(func(k *trace.Task) {
 		if k.Event == 0 && k.Gen == 0 {
 			return
 		}
-		c := b.calls.find(int64(k.Gen)<<32 | int64(k.Event))
+		k.Flags &^= ofOperation
+		c := b.calls.find(connection(k))
 		if k.Event, k.Gen = 0, 0; c == nil || c.start > k.Start {
 			return
 		}
 		k.Submit, k.Thread = min(b.calls.end(c), k.Start), c.thread
 		k.Flags &^= trace.FlagNoSubmit
-		if !c.linked {
+		if !c.linked && k.Flags&trace.FlagPart == 0 {
 			c.linked, c.stream, c.task = true, k.Stream, k.Task
 		}
 	})

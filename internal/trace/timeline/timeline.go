@@ -37,7 +37,7 @@ type Detail struct {
 func Read(ctx context.Context, open func() (io.ReadCloser, error), o Options) (*trace.Trace, error) {
 	b := &builder{
 		ctx: ctx, options: o, rec: trace.NewRecorder(), words: ascend.NewWords(), processes: map[string]*process{}, tracks: map[string]*track{},
-		names: map[string]trace.StringID{}, calls: newCallTable(), stacks: map[*track][]opened{}, async: map[string][]opened{}, open: map[*process]overlap{}, flows: map[string]*[2]int64{}, submitters: map[submitted]uint16{},
+		names: map[string]trace.StringID{}, calls: newCallTable(), stacks: map[*track][]opened{}, async: map[string][]opened{}, open: map[*process]overlap{}, flows: map[string]*[2]int64{}, submitters: map[submitted]uint16{}, operations: map[int64]bool{},
 		source: trace.Source{Format: "Chrome trace", Records: map[string]int64{}},
 	}
 	if err := b.metadata(open); err != nil {

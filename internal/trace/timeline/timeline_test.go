@@ -134,6 +134,52 @@ func TestRead_msprof(t *testing.T) {
 	}
 }
 
+// Timelines show the contexts of the task that carried out a collective operation, and not the task: it is made from the operation.
+func TestRead_piecesOfCollectives(t *testing.T) {
+	const names = `{"ph":"M","name":"process_name","pid":5,"args":{"name":"Ascend Hardware"}},{"ph":"M","name":"thread_name","pid":5,"tid":4,"args":{"name":"Stream 4"}},
+{"ph":"M","name":"process_name","pid":2,"args":{"name":"CANN"}},{"ph":"M","name":"process_name","pid":6,"args":{"name":"HCCL"}},{"ph":"M","name":"thread_name","pid":6,"tid":0,"args":{"name":"Group 0 Communication"}},
+{"ph":"M","name":"thread_name","pid":6,"tid":1,"args":{"name":"Plane 0"}},
+{"ph":"X","name":"launch","pid":2,"tid":1,"ts":1,"dur":2,"args":{"connection_id":7}},`
+	pieces := []string{
+		`{"ph":"X","name":"Notify Wait","pid":5,"tid":4,"ts":10,"dur":80,"args":{"Task Type":"Notify Wait","Task Id":3,"Subtask Id":0,"connection_id":7}}`,
+		`{"ph":"X","name":"SDMA","pid":5,"tid":4,"ts":92,"dur":6,"args":{"Task Type":"SDMA","Task Id":3,"Subtask Id":1,"connection_id":7}}`,
+		`{"ph":"X","name":"hcom_allReduce__1_0_1","pid":6,"tid":0,"ts":10,"dur":89,"args":{"connection_id":7,"count":5}}`,
+		`{"ph":"X","name":"Memcpy","pid":6,"tid":1,"ts":92,"dur":6,"args":{"task type":"Memcpy","stream id":4,"task id":3,"context id":1}}`,
+	}
+	const whole = `{"ph":"X","name":"k","pid":5,"tid":4,"ts":110,"dur":5,"args":{"Task Type":"AI_CORE","Task Id":4,"Subtask Id":4294967295,"connection_id":8}},
+{"ph":"X","name":"mix","pid":5,"tid":4,"ts":120,"dur":5,"args":{"Task Type":"MIX_AIV","Task Id":5,"Subtask Id":0,"connection_id":9}}`
+	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}} {
+		text := "[" + names
+		for _, i := range order {
+			text += pieces[i] + ","
+		}
+		tr, err := readText(text + whole + "]")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, k := range tr.Tasks.All() {
+			if k.Flags&^(trace.FlagPart|trace.FlagNoSubmit) != 0 || k.Event != 0 || k.Gen != 0 {
+				t.Errorf("%+v", k)
+			}
+			if k.Flags&trace.FlagPart == 0 {
+				got += fmt.Sprint(k.Stream, " ", k.Task, " ", k.Kind, " ", tr.String(k.Name), " ", k.Start, "-", k.End, " ", k.Submit, "; ")
+			}
+		}
+		if want := "4 3 COMMUNICATION hcom_allReduce__1_0_1 10000-99000 3000; 4 4 KERNEL_AICORE k 110000-115000 110000; 4 5 KERNEL_MIX_AIV mix 120000-125000 120000; "; got != want || tr.Tasks.Len() != 7 {
+			t.Errorf("%d tasks, %s; want %s", tr.Tasks.Len(), got, want)
+		}
+		if s := tr.Spans.At(0); s.Stream != 4 || s.Task != 3 {
+			t.Errorf("%+v", s)
+		}
+	}
+	// Without an operation of their call contexts are all that there is to see.
+	tr, err := readText("[" + names + pieces[0] + "]")
+	if err != nil || tr.Tasks.At(0).Flags != 0 {
+		t.Errorf("%v, %+v", err, tr.Tasks.At(0))
+	}
+}
+
 // A call that lasts for minutes submits its task when it ends, as others do.
 func TestRead_longCalls(t *testing.T) {
 	for _, length := range []int64{3, 4_294_967, 4_294_968, 300_000_000} { // microseconds
