@@ -111,14 +111,14 @@ func (c trial) run(t *testing.T) []*tensor.Tensor {
 			}
 		}
 		if n == 1 {
-			if a := testing.AllocsPerRun(2, func() { _ = k.Run(x) }); a != 0 {
+			if a := allocations(2, func() { _ = k.Run(x) }); a != 0 {
 				t.Fatalf("%v: a run with one worker allocates %v times", c, a)
 			}
 		}
 		x.Workers.Close()
 	}
 	x.Workers = nil
-	if a := testing.AllocsPerRun(2, func() { _ = k.Run(x) }); a != 0 {
+	if a := allocations(2, func() { _ = k.Run(x) }); a != 0 {
 		t.Fatalf("%v: a run allocates %v times", c, a)
 	}
 	if k.Type == "" || k.Blocks < 1 || k.Work.WriteBytes < 1 {

@@ -127,10 +127,21 @@ func TestRun_steadyStateAllocatesNothing(t *testing.T) {
 			}
 		}
 		run()
-		if n := testing.AllocsPerRun(5, run); n > 0 {
+		if n := allocations(5, run); n > 0 {
 			t.Errorf("%v: %g allocations a run", &c, n)
 		}
 	}
+}
+
+// allocations is how often f allocates, in the best of three tries: a collection of garbage in between empties the pools.
+func allocations(runs int, f func()) float64 {
+	n := testing.AllocsPerRun(runs, f)
+	for range 2 {
+		if n > 0 {
+			n = min(n, testing.AllocsPerRun(runs, f))
+		}
+	}
+	return n
 }
 
 func TestRun_sameBitsForAnyNumberOfThreads(t *testing.T) {

@@ -87,7 +87,7 @@ func TestWorkers_parkAndWake(t *testing.T) {
 	if sum.Load() != 20*10+2000*4 {
 		t.Errorf("computed %d indexes", sum.Load())
 	}
-	if n := testing.AllocsPerRun(100, func() { x.each(4, 1, body) }); n != 0 {
+	if n := allocations(100, func() { x.each(4, 1, body) }); n != 0 {
 		t.Errorf("a loop allocates %v times", n)
 	}
 	w.Close()
