@@ -460,6 +460,8 @@ func FuzzAnalyzer(f *testing.F) {
 	f.Add([]byte(torchPaste))
 	f.Add([]byte("coreId( 0): 1 2 3\nerror code = 1,2,3, su error info: 1,2\nerrcode:(\nargs(99999999999 to 2) after execute:1,2\n"))
 	f.Add([]byte("[EVENT] DRV(1,p):2025-01-01-00:00:01.000.000 [a:1]1 event_id=0x80e01801; device_id=99999999999999999999; \n"))
+	f.Add([]byte("[ERROR]\n[rank0]: RuntimeError: EZ9999: Inner Error!\nTried to allocate 1 GiB (NPU 0; 2 GiB total capacity; 1 GiB already allocated; 1 GiB free; 0 bytes reserved in total; out of memory)\n"))
+	f.Add([]byte("[ERROR] HCCL(5,p):2026-02-03-04:05:06.000.001 [a.cc:1] [5]listen on ip[1.2.3.4] specific port[5] Failed to connect agent[1,2]\nw: EI0005: x\n[ERROR] HCCP(5,p):2026-02-03-04:05:06.000.001 [a.cc:1] [5]cqe err status[12] ip:[\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rep, err := Run(context.Background(), []string{"-"}, bytes.NewReader(b), all)
 		if err != nil {

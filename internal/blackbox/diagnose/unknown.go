@@ -66,6 +66,9 @@ func (a *Analyzer) complain(r *plog.Record) {
 		return
 	}
 	text := complaintText(t)
+	if text == "" {
+		rank, text = byTrace, "an error without a word about it"
+	}
 	if r.Code != "" && !strings.HasPrefix(text, r.Code) {
 		text = r.Code + ": " + text
 	}

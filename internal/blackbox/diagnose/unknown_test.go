@@ -24,6 +24,7 @@ func TestUnknownErrors(t *testing.T) {
 		{"known message with words", "EZ3003: 2026-02-03-04:05:06.000.001 No supported kernel is found for [Foo].\n", "EZ3003: No supported kernel is found for [Foo]"},
 		{"history alone", "[2026-02-03-04:05:06.081811] system exception code [0xB4060007]: ModuleName [TS], ExceptionReason [TS_EXCEPTION], TimeStamp [20260203].\n", "the device reported:"},
 		{"task alone", "[ERROR] RUNTIME(13,p):2026-02-03-04:05:06.000.001 [e.cc:1]6 F:Task run failed, device_id=3, stream_id=2, task_id=8, sqe_type=3(place holder), errType=0x20(sq sw status error), sqSwStatus=0x105\n", "a task failed: sq sw status error"},
+		{"no words", "[ERROR]\n", "an error without a word about it"},
 		{"program's own line", "[INFO]  begin\n[ERROR]  Operation failed: aclrtSynchronizeStream(stream) returned error code 507046\n", "waiting for a stream expired"},
 	} {
 		fs := findings(t, c.text)
