@@ -236,9 +236,13 @@ func (c *comm) absentRanks() []int {
 	if len(c.missing) > 0 || len(c.joined) == 0 || c.need <= len(c.joined) || c.need > 1<<16 {
 		return c.missing
 	}
+	joined := map[int]bool{}
+	for _, n := range c.joined {
+		joined[n] = true
+	}
 	var out []int
 	for n := range c.need {
-		if !slices.Contains(c.joined, n) {
+		if !joined[n] {
 			out = append(out, n)
 		}
 	}
