@@ -296,14 +296,15 @@ func FuzzRead(f *testing.F) {
 	f.Add(`[{"ph":"X","name":"a","pid":1,"tid":2,"ts":1.5,"dur":2,"args":{"Task Type":"AI_CORE","connection_id":3}},{"ph":"M","name":"process_name","pid":1,"args":{"name":"Ascend Hardware"}}]`)
 	f.Add(`{"otherData":{"writer":"npu","base_ns":5},"traceEvents":[{"ph":"X","cat":"task","name":"\u0041","pid":2,"tid":1,"ts":-1e3,"dur":1,"args":{"kind":"NOP"}}]}`)
 	f.Add(`[{"ph":"B","pid":1,"tid":1,"ts":1},{"ph":"E","pid":1,"tid":1,"ts":3},{"ph":"C","name":"c","ts":1,"args":{"v":1e400}},{"ph":"b","id":1,"ts":1},`)
+	f.Add(`[{}]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		tr, err := readText(text)
 		if tr != nil && (tr.Tasks.Len()+tr.Spans.Len())*10 > len(text) {
 			t.Errorf("%d rows of %d bytes", tr.Tasks.Len()+tr.Spans.Len(), len(text))
 		}
-		// What encoding/json accepts as a list of events is never damaged.
+		// What encoding/json accepts as a list of events is never damaged, unless none of them has a phase.
 		var events []map[string]any
-		if json.Unmarshal([]byte(text), &events) == nil && text != "null" && err != nil {
+		if json.Unmarshal([]byte(text), &events) == nil && text != "null" && err != nil && !strings.Contains(err.Error(), "none among") {
 			t.Errorf("%q: %v", text, err)
 		}
 	})
