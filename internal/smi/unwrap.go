@@ -1,10 +1,13 @@
 package smi
 
 import (
+	"bufio"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf16"
+
+	"npu/internal/plaintext"
 )
 
 // unwrap is the lines of text without blanks around them. A table that a narrow terminal has wrapped, or a mail, is put
@@ -53,21 +56,14 @@ func plain(text string) string {
 var drawn = strings.NewReplacer("\u00a0", " ", "｜", "|", "│", "|", "┃", "|", "─", "-", "━", "-", "═", "=", "┌", "+", "┬", "+", "┐", "+", "├", "+", "┼", "+", "┤", "+",
 	"└", "+", "┴", "+", "┘", "+", "╞", "+", "╪", "+", "╡", "+")
 
-// narrow turns UTF-16 into UTF-8.
+// narrow turns UTF-16 into UTF-8, and lines that end in CR into lines.
 func narrow(text string) string {
-	little := strings.HasPrefix(text, "\xff\xfe")
-	if !little && !strings.HasPrefix(text, "\xfe\xff") {
-		return text
+	r := bufio.NewReader(strings.NewReader(text))
+	if decoded := plaintext.Decoded([]byte(text[:min(len(text), 512)]), r); decoded != nil {
+		b, _ := io.ReadAll(decoded) // of a string: nothing can fail
+		return string(b)
 	}
-	units := make([]uint16, 0, len(text)/2)
-	for i := 2; i+1 < len(text); i += 2 {
-		a, b := uint16(text[i]), uint16(text[i+1])
-		if little {
-			a, b = b, a
-		}
-		units = append(units, a<<8|b)
-	}
-	return string(utf16.Decode(units))
+	return text
 }
 
 // unquoted cuts the prefix that all lines have, as "> " and "npu-1  | ". It ends with a mark that no output of npu-smi

@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"npu/internal/plaintext"
 	"npu/internal/problem"
 )
 
@@ -113,7 +114,7 @@ func open(name string, r io.Reader, depth int, named bool, fn func(string, io.Re
 			return nil
 		}
 	}
-	if text := decoded(head, br); text != nil {
+	if text := plaintext.Decoded(head, br); text != nil {
 		return fn(name, text)
 	}
 	if !named && !looksText(head, name) {

@@ -2,7 +2,6 @@ package profcsv
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"npu/internal/plaintext"
 	"npu/internal/trace/ascend"
 )
 
@@ -33,23 +33,24 @@ const mostColumns = 4096
 func openTable(ctx context.Context, in io.Reader) (*table, error) {
 	src := &reader{ctx: ctx, Reader: in}
 	b := bufio.NewReaderSize(src, 1<<16)
-	if head, _ := b.Peek(1 << 15); bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(head, '\r') >= 0 {
-		b = bufio.NewReaderSize(&returns{b}, 1<<16)
+	head, _ := b.Peek(1 << 15)
+	if decoded := plaintext.Decoded(head, b); decoded != nil { // lines that end in CR
+		b = bufio.NewReaderSize(decoded, 1<<16)
 	}
 	t := &table{csv: csv.NewReader(b), in: b, src: src, column: map[string]int{}}
 	t.csv.Comma = delimiter(b)
 	t.csv.LazyQuotes, t.csv.FieldsPerRecord, t.csv.ReuseRecord = true, -1, true
-	head, err := t.csv.Read()
+	columns, err := t.csv.Read()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
 			return nil, errors.New("the file is empty")
 		}
 		return nil, err
 	}
-	if len(head) > mostColumns {
-		return nil, fmt.Errorf("its header has %d columns, expected at most %d", len(head), mostColumns)
+	if len(columns) > mostColumns {
+		return nil, fmt.Errorf("its header has %d columns, expected at most %d", len(columns), mostColumns)
 	}
-	for i, name := range head {
+	for i, name := range columns {
 		name = title(name)
 		t.header = append(t.header, name)
 		if _, ok := t.column[plain(name)]; !ok {
@@ -201,19 +202,6 @@ func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if n > 0 {
 		r.last = p[n-1]
-	}
-	return n, err
-}
-
-// returns reads a text whose lines end in carriage returns alone.
-type returns struct{ io.Reader }
-
-func (r *returns) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	for i, c := range p[:n] {
-		if c == '\r' {
-			p[i] = '\n'
-		}
 	}
 	return n, err
 }

@@ -1,4 +1,5 @@
-package plog
+// Package plaintext reads text that editors and spreadsheets saved in another form than UTF-8 with LF.
+package plaintext
 
 import (
 	"bufio"
@@ -9,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// decoded reads text in another form than UTF-8 with LF: UTF-16, as some editors save it, and lines that end with CR
+// Decoded reads text in another form than UTF-8 with LF: UTF-16, as some editors save it, and lines that end with CR
 // alone. nil: head, the first bytes of r, is neither.
-func decoded(head []byte, r *bufio.Reader) io.Reader {
+func Decoded(head []byte, r *bufio.Reader) io.Reader {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")) && len(head) >= 4:
 		return &wide{r: r, order: binary.LittleEndian}
