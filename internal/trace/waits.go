@@ -13,6 +13,12 @@ const (
 	FlagNoSubmit                   // the source does not say when the task was submitted and ready: both are its start
 )
 
+// Carrier says whether a task of this kind, operator type and flags is one that carries a collective operation on the device, and lasts
+// a little longer than it: vendors list the operation as a whole as well, of the same name, with a type or as a part.
+func Carrier(kind Kind, op StringID, flags uint8) bool {
+	return kind == Communication && op == 0 && flags&FlagPart == 0
+}
+
 // Waits finds the record that released a wait.
 type Waits struct {
 	t       *Trace

@@ -172,12 +172,12 @@ func collect(t *trace.Trace, into map[collective]int64) {
 	seen := map[at]bool{}              // a source may show an operation on several tracks
 	shown := map[trace.StringID]bool{} // as a whole
 	for _, k := range t.Tasks.All() {
-		if k.Kind == trace.Communication && !carrier(&k) {
+		if k.Kind == trace.Communication && !trace.Carrier(k.Kind, k.Op, k.Flags) {
 			shown[k.Name] = true
 		}
 	}
 	for _, k := range t.Tasks.All() {
-		if k.Kind != trace.Communication || carrier(&k) && shown[k.Name] {
+		if k.Kind != trace.Communication || trace.Carrier(k.Kind, k.Op, k.Flags) && shown[k.Name] {
 			continue
 		}
 		is, known := whole[k.Name]
@@ -200,9 +200,6 @@ func collect(t *trace.Trace, into map[collective]int64) {
 		}
 	}
 }
-
-// carrier says whether k is the task that carries a collective operation on the device, which lasts a little longer than it.
-func carrier(k *trace.Task) bool { return k.Op == 0 && k.Flags&trace.FlagPart == 0 }
 
 // isCollective says whether name is that of an operation whose ranks end together: not of a send or a piece.
 func isCollective(name string) bool {

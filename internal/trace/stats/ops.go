@@ -12,8 +12,8 @@ type opKey struct {
 	kind     trace.Kind
 }
 
-// opSums sums tasks by operator type, by operator and, those that communicate, by operation. Tasks that carry an operation and
-// do not say of which type it is are held apart: databases list it as a whole as well.
+// opSums sums tasks by operator type, by operator and, those that communicate, by operation. Its carriers are
+// held apart: databases list it as a whole as well.
 type opSums struct{ types, ops, comm, held *ops }
 
 func newOpSums() opSums { return opSums{newOps(), newOps(), newOps(), newOps()} }
@@ -29,7 +29,7 @@ func (s *opSums) add(v *view, accounts []trace.Account) {
 		}
 		if kind == trace.Communication {
 			comm := s.comm
-			if key.op == 0 && v.flags[i]&trace.FlagPart == 0 {
+			if trace.Carrier(kind, key.op, v.flags[i]) {
 				comm = s.held
 			}
 			comm.add(uint32(name), opKey{key.op, name, kind}, &k, 0)
