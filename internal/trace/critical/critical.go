@@ -316,7 +316,8 @@ func (f *finder) released(k *trace.Task) int32 {
 		}
 		return 1
 	})
-	for i--; i >= 0 && f.end(rows[i]) > k.Start; i-- {
+	for n := i - 64; i > max(n, 0) && f.end(rows[i-1]) > k.Start; { // of those that end together many may be on the path already
+		i--
 		if !f.seen[rows[i]] && f.t.Tasks.Stream.At(int(rows[i])) != k.Stream {
 			return rows[i]
 		}
