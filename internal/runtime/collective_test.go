@@ -204,7 +204,7 @@ func TestCollectives_backToBack(t *testing.T) {
 // memory. On a mesh the rank's own part takes an engine too.
 func TestCollectives_bandwidth(t *testing.T) {
 	if testing.Short() {
-		t.Skip("moves gigabytes: not in the short form")
+		t.Skip("-short: takes 2 GiB of memory to simulate the bandwidth of up to 8 devices; go test runs it")
 	}
 	const bytes = 64 << 20 // less, and the latency of the tasks counts
 	for _, n := range []int{2, 3, 5, 8} {
