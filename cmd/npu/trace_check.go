@@ -26,7 +26,7 @@ func newTraceCheckCmd(a *app) *cobra.Command {
 		Use:   "check FILE|DIR...",
 		Short: "Say whether a trace contradicts itself",
 		Long: `Looks for tasks that end before they start or overlap within their stream, waits that no record released, and ids that name nothing.
-A Perfetto trace (.pftrace) is checked against the public schema, as far as this program writes it: fields with their wire types, names
+A Perfetto trace (.pftrace, or by its content) is checked against the public schema, as far as this program writes it: fields with their wire types, names
 before their use, described tracks, nested slices, arrows that point forward in time.`,
 		Example: `  npu trace check run.npt
   npu trace export -f perfetto run.npt -o run.pftrace && npu trace check run.pftrace`,
@@ -40,7 +40,7 @@ before their use, described tracks, nested slices, arrows that point forward in 
 func runTraceCheck(ctx context.Context, o *traceCheckOptions, args []string) error {
 	var rest []string
 	for _, path := range args {
-		if ext := filepath.Ext(path); ext != ".pftrace" && ext != ".perfetto-trace" {
+		if !isPerfetto(path) {
 			rest = append(rest, path)
 			continue
 		}
@@ -59,6 +59,21 @@ func runTraceCheck(ctx context.Context, o *traceCheckOptions, args []string) err
 		_, err := fmt.Fprintf(o.out, "%s: %d tasks and %d host calls, all consistent\n", name, t.Tasks.Len(), t.Spans.Len())
 		return err
 	})
+}
+
+// isPerfetto says whether the file is a Perfetto trace, by its name or, if that says nothing, by its first packet.
+func isPerfetto(path string) bool {
+	if ext := filepath.Ext(path); ext == ".pftrace" || ext == ".perfetto-trace" {
+		return true
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 64)
+	n, _ := io.ReadFull(f, head)
+	return perfetto.Begins(head[:n])
 }
 
 func checkPerfetto(ctx context.Context, o *traceCheckOptions, path string) error {

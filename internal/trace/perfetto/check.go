@@ -2,14 +2,24 @@ package perfetto
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"npu/internal/problem"
 )
+
+// Begins says whether head, the first bytes of a file, are those of a packet: its field, and no text behind it. JSON may begin
+// with the same byte, a line feed.
+func Begins(head []byte) bool {
+	return len(head) > 2 && head[0] == '\n' && bytes.ContainsFunc(head, func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == utf8.RuneError
+	})
+}
 
 // Summary is what a Perfetto trace holds, and what is wrong with it.
 type Summary struct {

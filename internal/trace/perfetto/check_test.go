@@ -168,3 +168,11 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+func TestBegins(t *testing.T) {
+	for head, want := range map[string]bool{"\n\x12\x38\x00": true, "\n\xd8\x01": true, "\n[{\"ph\":\"X\"}]": false, "\n\r\n\t{}": false, "": false, "\n": false, "{\x00}": false} {
+		if got := Begins([]byte(head)); got != want {
+			t.Errorf("%q: %v", head, got)
+		}
+	}
+}
